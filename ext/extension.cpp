@@ -46,7 +46,7 @@ constexpr char kTooOld[] = "sqlite-cuckoo needs SQLite 3.40 or newer";
 
 #ifdef SQLITE_CORE
 
-// Why this SQLite can't have the extension, or null.
+// Returns why this SQLite can't have the extension, or null.
 const char* refusal(const sqlite3_api_routines*) noexcept {
   return sqlite3_libversion_number() < kOldestSqlite ? kTooOld : nullptr;
 }
@@ -54,10 +54,10 @@ char* text_of(const sqlite3_api_routines*, const char* text) { return sqlite3_mp
 
 #else
 
-// Why this SQLite can't have the extension; null: its routine table is taken. There is one table
-// for all connections: with that of a second SQLite library of the process, those of the first
-// would be handed to the wrong one. Nothing allocates, or calls SQLite other than through `api`,
-// before the table is taken.
+// Returns why this SQLite can't have the extension, or null if its routine table was taken. One
+// table serves all connections. If the process has a second SQLite library, its table would make us
+// pass connections of the first one to the wrong library. Before the table is taken, nothing
+// allocates, and SQLite is called only through `api`.
 const char* refusal(const sqlite3_api_routines* api) noexcept {
   if (api->libversion_number() < kOldestSqlite) {
     return kTooOld;
@@ -127,13 +127,13 @@ void register_all(Registration& registration) {
   register_flash_functions(registration);
   register_ring_functions(registration);
   register_check(registration);
-  // The last one: where it is, everything is.
+  // Registered last: if it is there, everything is.
   registration.function("cuckoo_version", 0, SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC,
                         cuckoo_version);
 }
 
-// A second load on one connection changes nothing: open tables keep their module and their memory.
-// It completes one that failed half-way.
+// Loads the extension. A second load on one connection changes nothing, so open tables keep their
+// module and their memory. But it completes a load that failed half-way.
 void load(sqlite3* db) {
   if (!stay_mapped()) {  // SQLite closes a library whose load failed, and keeps what it registered
     throw SqlError(SQLITE_ERROR, "sqlite-cuckoo can't keep its file loaded");
@@ -141,7 +141,7 @@ void load(sqlite3* db) {
   std::shared_ptr<Connection> connection = Connection::of(db);
   if (connection == nullptr) {
     if (can_call(db, "cuckoo_version()").value_or(false)) {
-      return;  // of another copy of this library: linked in, or another file
+      return;  // from another copy of this library: linked in, or another file
     }
     connection = std::make_shared<Connection>(db);
   }
@@ -172,14 +172,14 @@ int init(sqlite3* db, char** error, const sqlite3_api_routines* api) {
 }  // namespace
 }  // namespace cuckoo
 
-// Neither calls the other: with a second copy of this file in the process, that would be the first
-// copy's.
+// Neither function calls the other, because with a second copy of this file in the process, the
+// call would reach the first copy's function.
 int sqlite3_cuckoo_init(sqlite3* db, char** error, const sqlite3_api_routines* api) {
   return cuckoo::init(db, error, api);
 }
 
 #ifndef SQLITE_CORE
-// SQLite looks for this one first, whatever the file is called.
+// SQLite looks for this name first, whatever the file is called.
 extern "C" SQLITE_CUCKOO_API int sqlite3_extension_init(sqlite3* db, char** error,
                                                         const sqlite3_api_routines* api) {
   return cuckoo::init(db, error, api);

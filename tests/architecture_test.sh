@@ -111,7 +111,7 @@ while IFS= read -r line; do
   [ "${line%%:*}" = "$included" ] || is_included[$included]=1
 done < <(grep -oHE -- "${include}[^>\"]+" "${sources[@]}")
 for header in core/**/*.hpp ext/**/*.hpp; do
-  [ -n "${is_included[${header#core/include/}]-}" ] || violation "$header: nobody includes \"$header\""
+  [ -n "${is_included[${header#core/include/}]-}" ] || violation "$header: no file includes \"$header\""
 done
 
 for source in core/**/*.cpp; do

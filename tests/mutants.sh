@@ -4,6 +4,7 @@
 #
 #   tests/mutants.sh            all faults
 #   tests/mutants.sh 3 17       faults 3 and 17
+#   tests/mutants.sh --check    builds nothing; fails if a fault has lost its place in the sources
 #
 # The tests of the changed source's own test file run first, then all of core and ext; for a source of
 # ext, those of ext alone. The exit code is 0 if all faults are found. The copy and its build are in
@@ -12,17 +13,16 @@ set -euo pipefail
 
 build_dir=$(realpath -m "${BUILD_DIR:-$(dirname "${BASH_SOURCE[0]}")/../build/mutants}")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-root=$PWD list=$root/tests/mutants.txt
+root=$PWD list=$root/tests/mutants.txt total=$(grep -c '^# ' "$root/tests/mutants.txt")
 copy=$build_dir/source out=$copy/build/release  # where a clone has it, so that ccache knows the files
-. tests/install.sh
-ensure_packages "${build_packages[@]}" python3
 
-total=$(grep -c '^# ' "$list")
 wanted=("$@")
-[ "$#" -gt 0 ] || mapfile -t wanted < <(seq "$total")
+if [ "$#" -eq 0 ] || [ "$1" = --check ]; then
+  mapfile -t wanted < <(seq "$total")
+fi
 for number in "${wanted[@]}"; do
   if ! [[ $number =~ ^[1-9][0-9]*$ ]] || [ "$number" -gt "$total" ]; then
-    echo "usage: $0 [NUMBER...]: from 1 to $total" >&2
+    echo "usage: $0 [--check | NUMBER...]: from 1 to $total" >&2
     exit 2
   fi
 done
@@ -41,22 +41,23 @@ copy_sources() {
   done < <(cd "$copy" && find . -path ./build -prune -o -type f -printf '%P\0')
 }
 
-# faults check number...: each must be in its file once. faults plant number: prints the file's name and
-# what the fault is.
+# faults check folder: each must be in its file once. faults plant folder number: prints the file's name
+# and what the fault is.
 faults() {
-  python3 - "$list" "$copy" "$@" <<'PYTHON'
+  python3 - "$list" "$@" <<'PYTHON'
 import re, sys
-listed, copy, action = sys.argv[1:4]
-for number in map(int, sys.argv[4:]):
-    fault = re.split(r'^# ', open(listed).read(), flags=re.M)[number].strip('\n').split('\n')
+listed, action, folder = sys.argv[1:4]
+listed = re.split(r'^# ', open(listed).read(), flags=re.M)
+for number in map(int, sys.argv[4:]) if action == 'plant' else range(1, len(listed)):
+    fault = listed[number].strip('\n').split('\n')
     what, name = fault[:2]
     old = '\n'.join(line[1:] for line in fault if line.startswith('-'))
     new = '\n'.join(line[1:] for line in fault if line.startswith('+'))
-    text = open(f'{copy}/{name}').read()
+    text = open(f'{folder}/{name}').read()
     if not old or text.count(old) != 1:
         sys.exit(f'fault {number}: {name} has it {text.count(old)} times, expected once: {old}')
     if action == 'plant':
-        open(f'{copy}/{name}', 'w').write(text.replace(old, new))
+        open(f'{folder}/{name}', 'w').write(text.replace(old, new))
         print(name)
         print(what)
 PYTHON
@@ -107,9 +108,12 @@ find_it() {
   done
 }
 
+faults check "$root"
+[ "${1-}" != --check ] || exit 0
+. tests/install.sh
+ensure_packages "${build_packages[@]}" python3
 mkdir -p "$copy"
 copy_sources
-faults check $(seq "$total")
 cmake --preset release -S "$copy" -B "$out" >"$build_dir/build.log" 2>&1 || {
   cat "$build_dir/build.log" >&2
   exit 1
@@ -121,7 +125,7 @@ build || {
 
 missed=0 broken=0
 for number in "${wanted[@]}"; do
-  planted=$(faults plant "$number")
+  planted=$(faults plant "$copy" "$number")
   file=${planted%%$'\n'*} what=${planted#*$'\n'}
   if build; then
     found=$(find_it "$file")

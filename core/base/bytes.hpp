@@ -1,5 +1,5 @@
-// Little-endian loads and stores at any address, on a machine of any byte order; and what else is
-// asked of bytes and wide numbers.
+// Little-endian loads and stores at any address, on a machine of any byte order, and other small
+// functions of bytes and wide numbers.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ inline void store_le(std::byte* to, Unsigned value) noexcept {
   }
 }
 
-// The lower 48 bits of a number, in 6 bytes.
+// Load and store the lower 48 bits of a number, in 6 bytes.
 inline uint64_t load_le48(const std::byte* from) noexcept {
   return load_le<uint32_t>(from) | uint64_t{load_le<uint16_t>(from + 4)} << 32;
 }
@@ -50,7 +50,7 @@ inline void store_le48(std::byte* to, uint64_t value) noexcept {
   store_le(to + 4, static_cast<uint16_t>(value >> 32));
 }
 
-// A real as it is stored. (std::bit_cast came late to Clang's library.)
+// Return the bits of a real, as they are stored. (std::bit_cast came late to Clang's library.)
 inline uint64_t bits_of(double value) noexcept {
   uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof bits);
@@ -75,7 +75,8 @@ inline bool all_zero(std::span<const std::byte> bytes) noexcept {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
-// high 64 bits of a * b: maps a uniform 64-bit `a` onto 0 … b-1 without division (Lemire 2019).
+// Returns the high 64 bits of a * b. So it maps a uniform 64-bit `a` to 0 … b-1 without a division
+// (Lemire 2019).
 inline uint64_t multiply_high(uint64_t a, uint64_t b) noexcept {
   return static_cast<uint64_t>((static_cast<uint128>(a) * b) >> 64);
 }

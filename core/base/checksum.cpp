@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kPolynomial = 0x82F63B78;  // 0x1EDC6F41 with its bits reversed
 
-// [k][byte]: the effect of a byte that k further bytes follow
+// [k][byte]: the effect of a byte that is followed by k further bytes
 using Slices = std::array<std::array<uint32_t, 256>, 8>;
 
 constexpr Slices make_slices() {
@@ -43,8 +43,8 @@ constexpr Slices kSlices = make_slices();
 // side. 3·320 bytes: 4 rounds in a page of kPageBytes.
 constexpr size_t kStreamBytes = 320;
 
-// [k][byte]: what byte k of a checksum becomes when kStreamBytes zero bytes follow; the checksum is
-// linear, so the four add up (XOR).
+// [k][byte]: the effect of byte k of a checksum when kStreamBytes zero bytes follow. The checksum
+// is linear, so the four add up (XOR).
 using Shift = std::array<std::array<uint32_t, 256>, 4>;
 
 constexpr Shift make_shift() {

@@ -9,8 +9,8 @@
 //
 // A filter keeps only the leading bits of it, the logged hash: 47 bits (a log entry of 6 bytes with
 // its remove bit) or 63 (8 bytes), left-aligned, the low bits zero. Probing with more bits than
-// were logged would lose keys after a rebuild; so everything below the table sees the logged hash
-// only.
+// were logged would lose keys after a rebuild. So everything below the table sees only the logged
+// hash.
 #pragma once
 
 #define XXH_INLINE_ALL
@@ -26,7 +26,8 @@
 
 namespace cuckoo {
 
-// Real keys are hashed; sizes, weights and quotas are computed with reals and stored.
+// This matters because real keys are hashed, and sizes, weights and quotas are computed with reals
+// and stored.
 static_assert(FLT_EVAL_METHOD == 0, "reals must not be computed with more bits than they have");
 
 enum class KeyKind : uint64_t { kInteger = 0, kReal = 1, kText = 2, kBlob = 3 };

@@ -1,9 +1,11 @@
-// Memory of large arrays: in pages of 2 MB where the system has them. To touch an array for the
-// first time took an eighth of the time then; what comes later was as fast as in small pages.
+// Memory of large arrays, in pages of 2 MB where the system has them. With these, to touch an array
+// for the first time took an eighth of the time. Later accesses were as fast as in small pages.
 //
 // Invariants
-//   I1  a wish: where it is not granted, or not known, memory is as usual.
-//   I2  no more memory than the array's own bytes: pages that it fills only in part stay small.
+//   I1  large pages are only a wish. If the system does not grant it, or does not know it, the
+//       memory is as usual.
+//   I2  an array takes no more memory than its own bytes, because pages that it fills only in part
+//       stay small.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +14,7 @@
 
 namespace cuckoo {
 
-// Before the memory is touched for the first time. Linux; elsewhere nothing happens.
+// Call it before the memory is touched for the first time. Does nothing except on Linux.
 void prefer_large_pages(void* memory, size_t bytes) noexcept;
 
 template <class T>

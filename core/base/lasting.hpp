@@ -2,9 +2,10 @@
 // ends can still use it.
 //
 // A function has it as a static variable: static Lasting<std::mutex> mutex. There it exists before
-// its first use on every platform. Where T's constructor is constexpr, the compiler makes the
-// object and nothing is checked when the program runs. The std::mutex of MinGW-w64, on Windows, has
-// a constructor that is not constexpr, so it can be no `constinit` variable, and a destructor.
+// its first use on every platform. If T's constructor is constexpr, the compiler makes the object,
+// and nothing is checked when the program runs. The std::mutex of MinGW-w64, on Windows, has a
+// constructor that is not constexpr, so it can be no `constinit` variable. It also has a
+// destructor.
 #pragma once
 
 namespace cuckoo {

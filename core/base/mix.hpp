@@ -1,5 +1,5 @@
-// One 64-bit number out of another, each bit of it from all bits of the other; and the step between
-// numbers that shall have nothing in common.
+// A function that makes one 64-bit number of another, so that each bit depends on all bits of the
+// other. And a step between numbers that are to have nothing in common.
 #pragma once
 
 #include <cstdint>

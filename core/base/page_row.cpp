@@ -1,10 +1,14 @@
 #include "core/base/page_row.hpp"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 #include <string>
 
 #include "core/base/bytes.hpp"
 #include "core/base/checksum.hpp"
+#include "core/base/mix.hpp"
 
 namespace cuckoo {
 namespace {
@@ -36,6 +40,19 @@ Result<std::span<const std::byte>> decode_page_row(std::span<const std::byte> ro
     return corrupt("a wrong checksum");
   }
   return content;
+}
+
+uint64_t history_with(uint64_t history, uint64_t index,
+                      std::span<const std::byte> content) noexcept {
+  return XXH3_64bits_withSeed(content.data(), content.size(), mix64(history ^ index));
+}
+
+Status PageCount::expect(const PageCount& stored, const std::string& of) const {
+  if (*this == stored) {
+    return {};
+  }
+  return corrupt(of + ": " + std::to_string(pages) + " pages, expected " +
+                 std::to_string(stored.pages) + ": some are missing or too many");
 }
 
 }  // namespace cuckoo

@@ -36,7 +36,7 @@ PageSet::PageSet(uint64_t page_count, uint32_t page_bytes)
 }
 
 PageSet::Chunk& PageSet::owned_chunk(uint64_t index) noexcept {
-  // Every chunk but the empty ones was made non-const, by own_chunk().
+  // own_chunk() made every chunk non-const, except the empty ones.
   assert(!is_empty(table_[index >> kChunkShift]));
   return const_cast<Chunk&>(*table_[index >> kChunkShift]);
 }

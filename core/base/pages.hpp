@@ -5,30 +5,31 @@
 //   table_[i / 512] -> chunk of 512 pointers -> page i: page_bytes bytes of content, then
 //   kSlackBytes bytes that stay zero, so that an unaligned wide load at the last bit of the content
 //   never leaves the page's memory.
-//   list_[i] -> page i too, if it was asked for: a step less for those who are in a hurry.
+//   list_[i] -> page i too, after make_list(). It takes one step less.
 // The marks (dirty, stored, shared) are bit maps in the chunk: marking a page touches no line of
 // the page.
 //
 // A page is absent, zero, or backed: by memory of this set's own, or by memory that is shared with
-// all sets that have an equal page (core/base/shared_buffer.hpp). share() makes the one of the
-// other, and the first change makes it the set's own again.
+// all sets that have an equal page (core/base/shared_buffer.hpp). share() turns own memory into
+// shared memory, and the first change makes it the set's own again.
 //
-// A page that is known to be all zero needs no memory of its own: it is the one zero page that all
-// sets have in common, which nobody can write to; the first change gives it its own. So memory, and
-// what goes over all pages, follow what is stored, not what there is room for: complete() makes a
-// filter for 2^40 keys usable at once. A chunk without any backed page is one of two empty ones
-// that all sets have in common, of null pointers or of 512 times the zero page: find() needs no
-// branch for either.
+// A page that is known to be all zero needs no memory of its own: it is the one zero page of all
+// sets, which is never written. The first change gives it its own memory. So memory, and the time
+// of a walk over all pages, depend on the pages that are stored, not on the capacity. For example,
+// complete() makes a filter for 2^40 keys usable at once. A chunk without any backed page is one of
+// two empty chunks of all sets: one of null pointers, and one of 512 times the zero page. So find()
+// needs no branch for either.
 //
 // Invariants
 //   I1  find(i) is null, or points to page_bytes + kSlackBytes readable bytes.
 //   I2  the slack is zero.
 //   I3  a page is in dirty() exactly when mark_dirty() was called since it was added or since
-//       clear_dirty(); each page stands there once.
-//   I4  what is dirty or stored is backed, and what is dirty is the set's own. The zero page is
+//       clear_dirty(); each page is in it once.
+//   I4  a dirty or stored page is backed, and a dirty page is the set's own. The zero page is
 //       neither, nor is it ever written.
-//   I5  a shared page is never written: writable() and mark_dirty() come before every change.
-//   I6  list()[i] is find(i) at all times, where there is a list.
+//   I5  a shared page is never written, because writable() or mark_dirty() come before every
+//       change.
+//   I6  list()[i] is find(i) at all times, if there is a list.
 #pragma once
 
 #include <cassert>
@@ -44,7 +45,8 @@ namespace cuckoo {
 class PageSet {
  public:
   static constexpr size_t kSlackBytes = 32;
-  // 512 KB of pointers, to 256 MB of pages: a look-up in more than that waits for memory anyway.
+  // 512 KB of pointers, to 256 MB of pages. In larger filters a list saves no time, because a
+  // look-up waits for memory anyway.
   static constexpr uint64_t kMaxListed = uint64_t{1} << 16;
 
   // page_count >= 1; is_page_size(page_bytes). O(page_count / 512).
@@ -55,43 +57,44 @@ class PageSet {
   uint64_t page_count() const noexcept { return page_count_; }
   uint32_t page_bytes() const noexcept { return page_bytes_; }
 
-  // The page's content, or null when it is not in memory. index < page_count().
+  // Returns the page's content, or null if it is not in memory. index < page_count().
   const std::byte* find(uint64_t index) const noexcept {
     return table_[index >> kChunkShift]->pages[index & (kChunkPages - 1)];
   }
-  // What find() gives, by index; null without make_list().
+  // Returns the pointers that find() gives, by index; null without make_list().
   const std::byte* const* list() const noexcept { return list_.get(); }
-  // The content of a page with memory of the set's own: added, writable() or dirty.
+  // Returns the content of a page with memory of the set's own: added, writable() or dirty.
   std::byte* owned(uint64_t index) noexcept {
     assert(owns(index));
     return const_cast<std::byte*>(find(index));
   }
-  // The first page from `index` on that is backed; page_count() when there is none. All others are
-  // absent or zero. Skips 512 of them at a time.
+  // Returns the first page from `index` on that is backed; page_count() if there is none. All
+  // others are absent or zero. Skips 512 of them at a time.
   uint64_t next_backed(uint64_t index) const noexcept;
 
   // Adds an all-zero page that is not in memory yet, and returns it. `stored`: a row for it exists.
   // When memory runs out (std::bad_alloc), here and below, the pages are as they were.
   std::byte* add(uint64_t index, bool stored);
-  // The same, but it stays the zero page until it is changed.
+  // Does the same, but the page stays the zero page until it is changed.
   void add_zero(uint64_t index);
-  // From now on there is a list(), unless there are more than kMaxListed pages. O(page_count).
+  // Makes the list(), unless there are more than kMaxListed pages. O(page_count).
   void make_list();
   void drop_list() noexcept { list_.reset(); }
-  // All pages that are not in memory are zero pages from now on. O(page_count / 512), but for the
-  // list.
+  // Makes all pages that are not in memory zero pages. O(page_count / 512), but O(page_count) if
+  // there is a list.
   void complete() noexcept;
 
-  // The page, which the set owns, is one with all that equal it until it is changed. Not dirty.
+  // Shares the memory of a page, which the set owns and which is not dirty, with all equal pages
+  // until it is changed.
   void share(uint64_t index) noexcept;
   bool shared(uint64_t index) const noexcept {
     return (table_[index >> kChunkShift]->shared[mark_word(index)] & mark_bit(index)) != 0;
   }
 
-  // The page with memory of the set's own, whatever it was before. It is not marked.
+  // Returns the page with memory of the set's own, whatever it was before. Does not mark it.
   std::byte* writable(uint64_t index) { return owns(index) ? owned(index) : own(index); }
-  // The page must be in memory; it is writable() then. Throws (std::bad_alloc) before the page is
-  // marked.
+  // Marks the page, and makes it writable(). It must be in memory. Throws (std::bad_alloc) before
+  // the page is marked.
   void mark_dirty(uint64_t index) {
     if (!is_dirty(index)) {
       add_dirty(index);
@@ -106,8 +109,9 @@ class PageSet {
   bool stored(uint64_t index) const noexcept;  // the page must be in memory
 
   uint64_t backed_count() const noexcept { return backed_count_; }
-  size_t memory_bytes() const noexcept;  // what is shared counts in full
-  // … of a set that has read all of so many pages, none of them zero, without a list.
+  size_t memory_bytes() const noexcept;  // shared pages count in full
+  // Returns memory_bytes() of a set that has read all of so many pages, none of them zero, without
+  // a list.
   static uint64_t memory_bytes_for(uint64_t page_count, uint32_t page_bytes) noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// How the caller stops what takes long.
+// How a caller stops a long operation.
 #pragma once
 
 #include <functional>

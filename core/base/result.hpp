@@ -18,7 +18,7 @@
 // returns its failure from the enclosing function.
 #define CUCKOO_ASSIGN_OR_RETURN(variable, expression) \
   CUCKOO_ASSIGN_OR_RETURN_AS(CUCKOO_UNIQUE_NAME(result_, __LINE__), variable, expression)
-// NOLINTBEGIN(bugprone-macro-parentheses): what is declared stands in none
+// NOLINTBEGIN(bugprone-macro-parentheses): a declaration can't be in parentheses
 #define CUCKOO_ASSIGN_OR_RETURN_AS(result, variable, expression) \
   auto result = (expression);                                    \
   if (!result.ok()) {                                            \

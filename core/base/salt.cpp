@@ -14,7 +14,7 @@ uint64_t draw_salt() noexcept {
     std::random_device device;
     const uint64_t high = device();
     return (high << 32) | device();
-  } catch (const std::exception&) {  // the system has none to give: what few can know
+  } catch (const std::exception&) {  // the system has no random number
     int on_stack = 0;
     const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
     return mix64(mix64(static_cast<uint64_t>(now)) + reinterpret_cast<uintptr_t>(&on_stack));

@@ -1,14 +1,14 @@
-// A number that nobody outside of the process can foresee.
+// A number that can't be foreseen outside of the process.
 #pragma once
 
 #include <cstdint>
 
 namespace cuckoo {
 
-// The same for as long as the process lives, and in its forks. Where keys stand in a table in
-// memory depends on it, or the maker of an image could make keys that all stand in one place
-// (Crosby, Wallach: "Denial of Service via Algorithmic Complexity Attacks", 2003). What is stored
-// must not.
+// Returns the same number as long as the process lives, and in its forks. The places of keys in a
+// table in memory depend on it, because otherwise the maker of an image could choose keys that all
+// get one place (Crosby, Wallach: "Denial of Service via Algorithmic Complexity Attacks", 2003).
+// Nothing that is stored may depend on it.
 uint64_t process_salt() noexcept;
 
 }  // namespace cuckoo

@@ -46,7 +46,8 @@ std::byte* allocate(size_t bytes) {
   return header->content();
 }
 
-// Nobody outside of the process knows this seed, so nobody can choose bytes that make a list long.
+// Returns a seed that is unknown outside of the process, so that an attacker can't choose bytes
+// that make a list long.
 uint64_t random_seed() noexcept {
   static const uint64_t seed = []() noexcept {
     const auto place = reinterpret_cast<uintptr_t>(&random_seed);
@@ -63,7 +64,7 @@ uint64_t random_seed() noexcept {
 // The shared buffers. There is one, table().
 class Table {
  public:
-  // An equal one, with one holder more, or this one, which is shared from now on.
+  // Returns an equal buffer, with one holder more, or this one, which is shared from now on.
   Header* add(Header* own) noexcept {
     const std::lock_guard lock(mutex_);
     for (Header* each = list_of(own->hash); each != nullptr; each = each->next) {
@@ -83,7 +84,7 @@ class Table {
     return own;
   }
 
-  // Is it the caller's alone? Then it is its own now.
+  // Takes the buffer out of the table if the caller is its only holder. Returns whether it did.
   bool take_out(Header* shared) noexcept {
     const std::lock_guard lock(mutex_);
     if (shared->holders != 1) {
@@ -93,7 +94,7 @@ class Table {
     return true;
   }
 
-  // One holder less. Was it the last? Then the buffer is the caller's own now.
+  // Takes one holder away. If it was the last, takes the buffer out of the table, and returns true.
   bool release(Header* shared) noexcept {
     const std::lock_guard lock(mutex_);
     if (shared->holders != 1) {
@@ -139,7 +140,7 @@ class Table {
     }
   }
 
-  // To twice the lists. Without memory they get longer.
+  // Doubles the number of lists. Without memory for that, the lists get longer.
   void grow() noexcept {
     const size_t lists = 2 * (mask_ + 1);
     auto* const grown = new (std::nothrow) Header* [lists] {};

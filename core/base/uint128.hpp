@@ -1,8 +1,8 @@
 // Unsigned numbers of 128 bits: products of two words, and wide buckets. GCC and Clang have them on
-// every 64-bit target; on others TwoWords stands in.
+// every 64-bit target; on others TwoWords takes their place.
 //
-//   I1  what the operators of TwoWords give is what the built-in type gives, bit for bit. Reals are
-//       within one unit in the last place.
+//   I1  the operators of TwoWords give the same results as the built-in type, bit for bit. Reals
+//       are within one unit in the last place.
 #pragma once
 
 #include <cassert>
@@ -66,7 +66,7 @@ class TwoWords {
  private:
   constexpr TwoWords(uint64_t high, uint64_t low) noexcept : low_(low), high_(high) {}
 
-  // By half words, each product of which fits a word.
+  // Multiplies by half words, because each product of two of them fits a word.
   static constexpr TwoWords product_of(uint64_t a, uint64_t b) noexcept {
     constexpr uint64_t kHalf = 0xFFFF'FFFF;
     const uint64_t low = (a & kHalf) * (b & kHalf);

@@ -1,5 +1,5 @@
-// The blocked layout of bloom_filter.hpp. What looks into blocks is compiled twice: for AVX2 and
-// for any processor.
+// The blocked layout of bloom_filter.hpp. The functions that look into blocks are compiled twice:
+// for AVX2 and for any processor.
 #include "core/filter/bloom_block.hpp"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace cuckoo {
 
-// Without a branch on what a block holds: hits and misses in any order cost the same.
+// Has no branch on a block's bits, so hits and misses in any order cost the same.
 template <class Block, uint32_t kBlocks>
 [[gnu::always_inline]] inline BloomFilter::Answer BloomFilter::probe_blocks_as(
     uint64_t hash) const noexcept {

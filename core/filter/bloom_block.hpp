@@ -5,7 +5,7 @@
 //   say which of the lane's 64 bits is the key's; bits 48 … 63 are unused.
 //
 // Invariants
-//   I1  without a branch on what the block holds: a hit costs what a miss costs.
+//   I1  there is no branch on a block's bits, so a hit costs as much as a miss.
 //   I2  PortableBlock and Avx2Block give the same answers and leave the same bytes.
 #pragma once
 
@@ -18,7 +18,7 @@
 namespace cuckoo {
 
 struct PortableBlock {
-  // Whether the bits of some masks are set in some blocks.
+  // Tests whether the bits of some masks are set in some blocks.
   class Test {
    public:
     void look(const std::byte* block, uint64_t mask) noexcept {
@@ -32,7 +32,7 @@ struct PortableBlock {
     uint64_t all_ = 1;
   };
 
-  // Sets them; how many were not set before.
+  // Sets the bits of the mask. Returns how many were not set before.
   static uint32_t add(std::byte* block, uint64_t mask) noexcept {
     uint32_t added = 8;
     for (unsigned lane = 0; lane < 8; ++lane) {

@@ -14,8 +14,9 @@ uint64_t BloomFilter::copies(uint64_t cell) const noexcept {
   return value < kFullCounter ? value : kFullCounter - 1 + overflow_.count(cell);
 }
 
-// Puts the copies that counters have no room for into the overflow table. What can throw comes
-// first, an entry for each: a cell that has one can be counted up, and down again, without memory.
+// Puts the copies that counters have no room for into the overflow table. Makes an entry for each
+// cell first, because only that can throw: the count of an entry can go up, and down again, without
+// memory.
 void BloomFilter::overflow_copies(const uint64_t* cells, size_t count, uint64_t added) {
   const auto beyond = [&](uint64_t cell) {
     const unsigned held = std::min(at<true>(cell).value(), kFullCounter - 1);
@@ -74,8 +75,8 @@ bool BloomFilter::remove_copies(uint64_t hash, uint64_t removed) {
   if (std::any_of(cells, cells + count, [&](uint64_t c) { return copies(c) < removed; })) {
     return false;
   }
-  // As above, what can throw comes first: one copy more and one less leave a cell among the changed
-  // ones, and then a removal needs no memory.
+  // As above, the steps that can throw come first. One copy more and one less leave a cell among
+  // the changed ones, and then a removal needs no memory.
   for (size_t i = 0; i < count; ++i) {
     touch(cells[i]);
     counters[i] = touched<true>(cells[i]);
@@ -118,7 +119,7 @@ uint64_t BloomFilter::insert_batch_copies(std::span<const uint64_t> hashes) {
   return present;
 }
 
-// The other filter may be this one: both counters are read before either is changed.
+// Reads both counters before it changes one, because the other filter may be this one.
 void BloomFilter::unite_counters(uint64_t index, const BloomFilter& other) {
   const uint64_t first = index * cells_per_page_;
   const uint64_t end = first + geometry_.cells_in_page(index);
@@ -137,7 +138,7 @@ void BloomFilter::unite_counters(uint64_t index, const BloomFilter& other) {
   }
 }
 
-// Each entry's counter is 15, and there are as many counters of 15 as entries.
+// Checks that each entry's counter is 15, and that there are as many counters of 15 as entries.
 Status BloomFilter::check_overflow(uint64_t full_counters) const {
   for (const auto& [cell, count] : overflow_.counts()) {
     const auto wrong = [one = cell](const std::string& what) {

@@ -13,10 +13,10 @@
 namespace cuckoo {
 namespace {
 
-// A counter's copies stay within this when filters are united; adds one by one never get there.
+// The most copies of a counter after filters were united. Adds one by one never get there.
 constexpr uint64_t kMaxCopies = uint64_t{1} << 62;
 
-// Cells that were there already leave the list.
+// Removes repeated cells from the list. Returns how many are left.
 size_t without_repetitions(uint64_t* cells, size_t count) noexcept {
   size_t distinct = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -28,7 +28,7 @@ size_t without_repetitions(uint64_t* cells, size_t count) noexcept {
 }
 
 std::string bits_behind(uint64_t index) {
-  return "page " + std::to_string(index) + " has bits behind its last cell, expected zeros";
+  return "page " + std::to_string(index) + " has bits after its last cell, expected zeros";
 }
 
 }  // namespace
@@ -123,7 +123,7 @@ BloomFilter::Answer BloomFilter::probe_pair(const HashPair& pair) const noexcept
 }
 
 void BloomFilter::prefetch(uint64_t hash) const noexcept {
-  constexpr uint32_t kMostPlaces = 4;  // a stranger is seldom asked for more
+  constexpr uint32_t kMostPlaces = 4;  // an absent key seldom needs more
   const uint32_t count = std::min(geometry_.hashes, kMostPlaces);
   if (geometry_.blocked()) {
     BlockWalk walk{hash, hash};
@@ -222,10 +222,11 @@ uint64_t BloomFilter::insert_batch_bits(std::span<const uint64_t> hashes) {
   return present;
 }
 
-// A set's count is ignored. Counters are added to at once: one hash may come a million times.
+// A set ignores the count. A counter gets all of it at once, because one hash may come a million
+// times.
 //
-// Many bits are set in an array first, which becomes pages at the end: no page to find for each
-// bit, and nobody asks what was there. So half the time of a bit.
+// Many bits are set in an array first, which becomes pages at the end. Then no page must be found
+// for each bit, and the old bit is not read. That takes half the time.
 class BloomFilter::Builder final : public FilterBuilder {
  public:
   Builder(BloomFilter& filter, uint64_t expected) : filter_(filter) {
@@ -250,7 +251,7 @@ class BloomFilter::Builder final : public FilterBuilder {
       set_bits(hashes);
     }
   }
-  // Of an empty filter, if a good part of its bytes is written.
+  // Returns whether an array saves time: the filter is empty, and many of its bytes are written.
   bool worth_an_array(uint64_t expected) const noexcept {
     constexpr uint64_t kMostBytes = uint64_t{1} << 28;
     const BloomGeometry& geometry = filter_.geometry_;
@@ -277,7 +278,8 @@ class BloomFilter::Builder final : public FilterBuilder {
       hashes = hashes.subspan(count);
     }
   }
-  // A page holds whole bytes of bits. Those without any stay as they are.
+  // Copies the array to the pages; a page holds whole bytes of bits. A page without set bits stays
+  // as it is.
   void store() override {
     if (array_.empty()) {
       return;
@@ -310,7 +312,7 @@ std::unique_ptr<FilterBuilder> BloomFilter::builder(uint64_t expected, Digest) {
 
 // ---- the whole filter
 
-// No entry takes long, so there is a poll for a page.
+// Polls once a page, because no entry takes long.
 Status BloomFilter::do_unite(const Filter& other_filter, const Poll& poll) {
   if (other_filter.kind() != kind() || other_filter.words() != words() ||
       other_filter.pages().page_bytes() != pages_.page_bytes()) {
@@ -319,7 +321,7 @@ Status BloomFilter::do_unite(const Filter& other_filter, const Poll& poll) {
   const auto& other = static_cast<const BloomFilter&>(other_filter);
   for (const auto& [cell, copies] : other.overflow_.counts()) {
     if (copies > kMaxCopies || overflow_.count(cell) > kMaxCopies) {
-      return invalid("cell " + std::to_string(cell) + " stands for more than 2^62 copies");
+      return invalid("cell " + std::to_string(cell) + " counts more than 2^62 copies");
     }
   }
   const PageSet& theirs = other.pages_;
@@ -342,7 +344,7 @@ Status BloomFilter::do_unite(const Filter& other_filter, const Poll& poll) {
   return {};
 }
 
-// Behind the content both pages are zero.
+// Unites whole words, because both pages are zero after the content.
 void BloomFilter::unite_bits(uint64_t index, const BloomFilter& other) {
   std::byte* const page = pages_.owned(index);
   const std::byte* const theirs = other.pages_.find(index);
@@ -354,7 +356,7 @@ void BloomFilter::unite_bits(uint64_t index, const BloomFilter& other) {
   }
 }
 
-// By bisection: the logarithm of a C library is not the same everywhere.
+// Bisects, because the logarithm of a C library is not the same everywhere.
 uint64_t BloomFilter::united_items(uint64_t a, uint64_t b, uint64_t capacity) const noexcept {
   const uint64_t sum = a + b;
   if (geometry_.counting()) {

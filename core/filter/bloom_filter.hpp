@@ -11,12 +11,12 @@
 //   blocked     d_-1 = h, d_i = mix64(h + (i + 1)·G), i = 0, 1, … b - 1
 //               its i-th block is one of the s blocks of segment i (bloom_sizing.hpp), which
 //               start with block f: f + high(d_(i-1)·s). In it the mask d_i says which 8 bits are
-//               its own (bloom_block.hpp). A draw has two uses, but for different blocks: what
-//               meets in one block need not meet in the next. Segments make the blocks of a key
-//               distinct and the rate of a small filter what the formula says. Hashes in ascending
-//               order walk through segment 0 in order.
-//   legacy      (h1 + i·h2 mod 2^64) mod m, i = 0 … k - 1, of a pair of hashes: what takes a single
-//               hash is never called for it.
+//               its own (bloom_block.hpp). A draw has two uses, but for different blocks. So keys
+//               that meet in one block need not meet in the next. Because of the segments, the
+//               blocks of a key are distinct, and a small filter has the rate that the formula
+//               says. Hashes in ascending order walk through segment 0 in order.
+//   legacy      (h1 + i·h2 mod 2^64) mod m, i = 0 … k - 1, of a pair of hashes. No function that
+//               takes a single hash is called for it.
 //
 // Counting. A counter 0 … 14 is the number of copies; 15 means 14 + the cell's count in the
 // overflow table, which is at least 1. So nothing saturates, and pages and overflow table depend on
@@ -25,7 +25,7 @@
 // Invariants
 //   I1  a hash that is there has no empty cell.
 //   I2  occupied() is the number of cells that are not 0.
-//   I3  bits behind the last cell are zero.
+//   I3  bits after the last cell are zero.
 //   I4  a counter is 15 exactly when its cell is in the overflow table.
 //
 // When memory runs out (std::bad_alloc) insert() and remove() have changed nothing; insert_batch()
@@ -68,9 +68,10 @@ class BloomFilter final : public Filter {
   size_t pages_of(uint64_t hash, uint64_t* pages) const noexcept override;
   size_t cells_of(uint64_t hash, uint64_t* cells) const noexcept override;
 
-  // The hot path. Stops at the first pair of cells (blocked: looks at all blocks at once).
+  // The hot path. Stops at the first pair of cells that has an empty one (blocked: looks at all
+  // blocks at once).
   Answer probe(uint64_t hash) const noexcept override;
-  // Brings near what probe() will look at, or most of it. Its pages are in memory.
+  // Fetches all or most of the memory that probe() will read. Its pages are in memory.
   void prefetch(uint64_t hash) const noexcept;
   uint64_t count(uint64_t hash, const PendingRemoves& pending) const override;
   uint64_t copies(uint64_t cell) const noexcept override;
@@ -122,7 +123,7 @@ class BloomFilter final : public Filter {
   Status do_unite(const Filter& other, const Poll& poll) override;
   uint64_t do_insert_batch(std::span<const uint64_t> hashes, uint64_t& digest) override;
 
-  // At least `capacity` keys?
+  // Returns true if it holds at least `capacity` keys.
   bool holds(uint64_t items, uint64_t unfolded, uint64_t capacity, double doubt) const noexcept {
     const auto reach = [&](double deviations) {
       return cells_reach(geometry_, occupied_, unfolded, capacity, deviations);
@@ -131,7 +132,7 @@ class BloomFilter final : public Filter {
   }
 
   class Builder;
-  static constexpr size_t kBatch = 32;        // hashes whose memory is on its way at one time
+  static constexpr size_t kBatch = 32;        // hashes whose memory is fetched at one time
   static constexpr size_t kBatchCells = 512;  // cells, of the same
   static constexpr unsigned kFullCounter = 15;
 
@@ -145,9 +146,9 @@ class BloomFilter final : public Filter {
     uint64_t step;
   };
   BlockPlace next_block(uint32_t i, BlockWalk& walk) const noexcept;  // i = 0, 1, …
-  // A branch on the page only: null when it is not in memory.
+  // Returns null if the block's page is not in memory. It has no other branch.
   const std::byte* find_block(uint64_t block) const noexcept;
-  // For AVX2 or any processor, and each number of blocks per key, a function of its own.
+  // There is a function for AVX2 and one for any processor, for each number of blocks per key.
   using BlockProbe = Answer (*)(const BloomFilter& filter, uint64_t hash) noexcept;
   BlockProbe choose_block_probe() const noexcept;
   template <class Block, uint32_t kBlocks>
@@ -190,7 +191,7 @@ class BloomFilter final : public Filter {
     const uint64_t page = page_of(cell);
     return {pages_.find(page), cell - page * cells_per_page_};
   }
-  // … to be changed; touch() came before.
+  // As at(), for a cell that is to be changed. touch() came before.
   template <bool kCounters>
   CellAt<kCounters, std::byte> touched(uint64_t cell) noexcept {
     const uint64_t page = page_of(cell);
@@ -198,13 +199,14 @@ class BloomFilter final : public Filter {
   }
   void touch(uint64_t cell) { pages_.mark_dirty(page_of(cell)); }  // may throw: before any change
 
-  // Cells with repetitions, not of blocks; of a single hash, the last `left` of them. `step` is the
-  // hash, and one kGoldenStep more for each pair before.
+  // Give the cells of a hash with repetitions; not for blocks. next_cells() gives the last `left`
+  // cells of a single hash. `step` is the hash, and one kGoldenStep more for each pair before.
   size_t next_cells(uint64_t step, uint32_t left, uint64_t* cells) const noexcept;
   size_t pair_cells(const HashPair& pair, uint64_t* cells) const noexcept;
   template <bool kCounters>
   Answer probe_cells(uint64_t step, uint32_t left) const noexcept;
-  // One by one: a page that is not in memory matters only when all cells before it are in use.
+  // Looks at the cells one by one, because an absent page matters only if all cells before it are
+  // in use.
   Answer probe_slowly(const uint64_t* cells, size_t count) const noexcept;
 
   bool insert_bits(const uint64_t* cells, size_t count);
@@ -248,8 +250,8 @@ inline const std::byte* BloomFilter::find_block(uint64_t block) const noexcept {
   return bytes == nullptr ? nullptr : bytes + (block * kBlockBytes - page * pages_.page_bytes());
 }
 
-// Two cells at a time: one mix for both, and one branch, which a stranger takes at the first pair
-// three times out of four.
+// Looks at two cells at a time, with one mix and one branch for both. For an absent key that branch
+// ends the loop at the first pair three times out of four.
 template <bool kCounters>
 inline BloomFilter::Answer BloomFilter::probe_cells(uint64_t step, uint32_t left) const noexcept {
   using Cell = CellAt<kCounters, const std::byte>;

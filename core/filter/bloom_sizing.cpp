@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kMaxBlocks = kMaxBloomCells / kBlockBits;
 constexpr uint64_t kLaneBits = kBlockBits / kBlockLanes;
-// A further block per key is one cache line more to read. It must be worth that.
+// A further block per key must save bits by this factor, because it is one cache line more to read.
 constexpr double kBlockWorth = 1.02;
 // e^y is infinite at 710; no filter with this y has an empty cell.
 constexpr double kHopeless = 700;
@@ -94,8 +94,8 @@ BloomRate standard_rate(const BloomGeometry& geometry, double keys) noexcept {
   return {std::min(mean, 1.0), k * std::sqrt(variance)};
 }
 
-// What a segment of `blocks` blocks does to a stranger: the mean of its rate over all filters, and
-// the relative variance.
+// The rate at which a segment lets an absent key pass: its mean over all filters, and its relative
+// variance.
 struct SegmentRate {
   double mean = 0;
   double variance = 0;
@@ -104,7 +104,7 @@ struct SegmentRate {
 // Sums over the keys j of a block, with weights proportional to their probabilities.
 class LoadSums {
  public:
-  // Returns false when what it adds can't be seen any more, nor any further away from the mode.
+  // Returns false if the terms from here on, away from the mode, are too small to change the sums.
   bool add(double keys, double weight, double empty1, double empty2) noexcept {
     // In a lane of 64 bits one given bit is set, and two random ones are.
     const double one = 1 - empty1;
@@ -121,8 +121,8 @@ class LoadSums {
     return !(weight < kTiny * weights_ && weight * rate < kTiny * rates_ &&
              weight * square < kTiny * squares_);
   }
-  // The keys are shared out among the blocks: where one has more another has less. So the part of
-  // the rate that is linear in a block's keys does not vary.
+  // The keys are shared out among the blocks: if one has more, another has less. So the part of the
+  // rate that is linear in a block's keys does not vary.
   SegmentRate result(double blocks) const noexcept {
     const double mean = rates_ / weights_;
     const double keys = keys_ / weights_;
@@ -205,7 +205,7 @@ bool holds(const BloomGeometry& geometry, double keys, double rate) noexcept {
   return expected.mean * (1 + expected.deviation) <= rate;
 }
 
-// The smallest size from `least` to `most` that holds the rate; `most` + 1 when there is none.
+// Returns the smallest size from `least` to `most` that holds the rate; `most` + 1: there is none.
 uint64_t smallest_size(BloomGeometry geometry, double keys, double rate, uint64_t least,
                        uint64_t most) noexcept {
   uint64_t end = most + 1;
@@ -262,7 +262,7 @@ void size_blocked_bits(BloomGeometry& geometry, double keys, double bits) noexce
   geometry = best;
 }
 
-// As the legacy file's writer: always up to the next 64, even from a multiple of it.
+// Rounds as the legacy file's writer does: always up to the next 64, even from a multiple of it.
 void round_legacy(BloomGeometry& geometry, double keys, uint32_t hashes) noexcept {
   constexpr double kLog2 = 0.69314;
   geometry.size = geometry.size - geometry.size % 64 + 64;

@@ -1,28 +1,28 @@
-// From "so many keys, so many false positives" to a Bloom filter's geometry, and back: the rate and
-// the cells in use that a number of keys leads to.
+// Computes a Bloom filter's geometry for a number of keys and a rate; and back, the rate and the
+// cells in use for a number of keys.
 //
 // Invariants
-//   I1  pure functions of their arguments, and the same on every machine: sizes, expected_cells()
-//       and full() use + - * / and sqrt alone, which IEEE 754 rounds everywhere alike. (The log of
-//       a C library does not; it is left to the legacy size, which others compute with it too, and
-//       to keys_for_cells(), which nothing is decided by.)
+//   I1  these are pure functions of their arguments, and the same on every machine. Sizes,
+//       expected_cells() and full() use only + - * / and sqrt, because IEEE 754 rounds these alike
+//       everywhere. (The log of a C library is not the same everywhere. Only the legacy size uses
+//       it, as other programs do for that file, and keys_for_cells(), which decides nothing.)
 //   I2  a geometry is valid: 1 … 2^47 cells, 1 … 64 hashes or 1 … 4 blocks per key; a blocked
 //       filter has at least as many blocks as a key takes; a legacy one a multiple of 64 bits below
 //       2^32.
 //
 // Rates. Each key sets k cells of m; y = -k·n·ln(1 - 1/m).
 //   standard, counting   the part of the cells in use: u = 1 - e^-y; its variance
-//                        v = (e^-y - (1 + y)·e^-2y)/m. A stranger meets k of them: u^k, and on
+//                        v = (e^-y - (1 + y)·e^-2y)/m. An absent key meets k of them: u^k, and on
 //                        average over filters u^k·(1 + C(k,2)·v/u^2), which 100 keys at 1e-6 need.
 //   blocked              a key sets a bit in each of 8 lanes of 64 bits in each of b blocks, one
 //                        in each of b equal segments of the filter. j keys fall in a block of a
-//                        segment of s blocks with Binomial(n, 1/s) probability (Poisson but for
-//                        small n), and then a stranger passes it with (1 - (63/64)^j)^8. The rate
-//                        is the product over the segments of the mean over j.
+//                        segment of s blocks with Binomial(n, 1/s) probability (Poisson, except for
+//                        small n), and then an absent key passes it with (1 - (63/64)^j)^8. The
+//                        rate is the product over the segments of the mean over j.
 //
 // Sizes. The rate of one filter differs from that mean by chance, by a relative standard deviation
 // d (for 1 %: 1 % at 10,000 keys, 12 % at 100). A filter is sized so that mean·(1 + d) is at most
-// the rate asked for: 0.3 % more bits at 10,000 keys, 3 % at 100.
+// the rate asked for. That takes 0.3 % more bits at 10,000 keys, 3 % at 100.
 //   k   standard, counting: round(-log2 rate). Blocked: the fewest blocks per key whose bits are at
 //       most 2 % more than the fewest possible: 1 down to 7e-4, 2 to 2e-6, 3 to 6e-9, else 4.
 //   m   the smallest that holds the rate with that k.
@@ -36,7 +36,7 @@
 
 namespace cuckoo {
 
-inline constexpr double kMinBloomRate = kMinRate / 64;  // 2^-36: that of one of many generations
+inline constexpr double kMinBloomRate = kMinRate / 64;  // 2^-36: for one of many generations
 inline constexpr double kMinBitsPerKey = 1;
 inline constexpr double kMaxBitsPerKey = 128;
 inline constexpr uint32_t kMaxBloomHashes = 64;
@@ -59,31 +59,33 @@ struct BloomGeometry {
   uint32_t cell_bits() const noexcept { return counting() ? 4 : 1; }
   uint64_t bits() const noexcept { return cells() * cell_bits(); }
   uint32_t cells_per_page() const noexcept { return page_bytes * 8 / cell_bits(); }
-  // Cells that a key sets, when no two of its hashes meet.
+  // Returns the cells that a key sets if no two of its hashes meet.
   uint32_t cells_per_key() const noexcept { return blocked() ? hashes * kBlockLanes : hashes; }
   uint64_t page_count() const noexcept {
     return (cells() + cells_per_page() - 1) / cells_per_page();
   }
   uint64_t cells_in_page(uint64_t index) const noexcept;  // index < page_count()
-  // Bytes of page `index` that hold cells, the last begun byte whole; the last page is cut to that.
+  // Returns the bytes of page `index` that hold cells; a byte that is begun counts in full. The
+  // last page is cut to that.
   uint32_t content_bytes(uint64_t index) const noexcept;
-  // Blocked: a key's i-th block is one of [first_block(i), first_block(i + 1)). The segments differ
-  // by at most one block and none is empty.
+  // Blocked: a key's i-th block is one of [first_block(i), first_block(i + 1)). The lengths of the
+  // segments differ by at most one block, and none is empty.
   uint64_t first_block(uint32_t i) const noexcept { return size * i / hashes; }
   GeometryWords words() const noexcept { return {size, hashes, 0}; }
 
   friend bool operator==(const BloomGeometry&, const BloomGeometry&) = default;
 };
 
-// capacity 1 … 2^40, rate 2^-36 … 0.25 with capacity/rate at most 2^60, hashes 1 … 64 or 0: the
-// best (always 0 when blocked). kInvalid otherwise, and when more than 2^47 cells (legacy: 2^32
-// bits) would be needed.
+// Returns the geometry for a rate. capacity 1 … 2^40, rate 2^-36 … 0.25 with capacity/rate at most
+// 2^60, hashes 1 … 64 or 0: the best (always 0 when blocked). kInvalid otherwise, and if more than
+// 2^47 cells (legacy: 2^32 bits) would be needed.
 Result<BloomGeometry> size_bloom(FilterKind kind, uint64_t capacity, double rate, uint32_t hashes,
                                  uint32_t page_bytes);
-// bits_per_key 1 … 128: m/n. Counting: counters per key, each of 4 bits.
+// Returns the geometry for a size. bits_per_key 1 … 128: m/n. Counting: counters per key, each of 4
+// bits.
 Result<BloomGeometry> size_bloom_bits(FilterKind kind, uint64_t capacity, double bits_per_key,
                                       uint32_t hashes, uint32_t page_bytes);
-// A stored geometry (I2); kCorrupt when there is no such one.
+// Returns a stored geometry (I2); kCorrupt if there is none like that.
 Result<BloomGeometry> stored_bloom(FilterKind kind, const GeometryWords& words,
                                    uint32_t page_bytes);
 
@@ -95,14 +97,15 @@ struct BloomRate {
 };
 BloomRate bloom_rate(const BloomGeometry& geometry, double keys) noexcept;
 
-// The cells in use that `keys` distinct keys lead to on average, and the keys that so many cells in
-// use stand for. All cells in use count as half a cell less: the keys are never infinite.
+// Return how many cells `keys` distinct keys use on average, and how many keys use so many cells.
+// If all cells are in use, half a cell less is taken, so that the keys are never infinite.
 double expected_cells(const BloomGeometry& geometry, double keys) noexcept;
 double keys_for_cells(const BloomGeometry& geometry, uint64_t cells) noexcept;
 
-// Do the cells in use, together with `unfolded` keys that are not in them yet, stand for at least
-// `capacity` keys and so many standard deviations of that estimate at capacity? By chance, 6 are
-// never met: then a filter was filled in secret (by keys that false positives hid).
+// Returns true if the cells in use, together with `unfolded` keys that are not in them yet, mean at
+// least `capacity` keys plus so many standard deviations of that estimate at capacity. Six of them
+// never come by chance. Then the filter has keys that were not counted, because they were false
+// positives.
 inline constexpr double kCertain = 6;
 bool cells_reach(const BloomGeometry& geometry, uint64_t occupied, uint64_t unfolded,
                  uint64_t capacity, double deviations) noexcept;

@@ -30,14 +30,15 @@ struct RankTable {
   }
 };
 
-// Without a branch: half of them would be foreseen wrongly, which took two thirds of the time.
+// Swaps without a branch, because half of the branches would be foreseen wrongly. That took two
+// thirds of the time.
 void order(uint64_t& smaller, uint64_t& larger) noexcept {
   const uint64_t difference = (smaller ^ larger) & (0 - static_cast<uint64_t>(larger < smaller));
   smaller ^= difference;
   larger ^= difference;
 }
 
-// A sorting network.
+// Sorts by a sorting network.
 void sort_values(BucketValues& values) noexcept {
   order(values[0], values[1]);
   order(values[2], values[3]);

@@ -1,9 +1,9 @@
 // The semi-sorted bucket: four fingerprints in 4·l + b bits.
 //
 // A slot's value is 0 (empty) or a fingerprint 1 … S, S = r·2^l - 1; value = high·2^l + low with
-// 0 <= high < r. The four values are kept sorted. The bucket stores the four l-bit lows and, not
-// four highs, but the rank of their multiset: C(r+3, 4) <= 2^b of them exist, which saves one bit a
-// slot against storing them (Fan et al., "Cuckoo Filter", CoNEXT 2014, section 5.2; here for any
+// 0 <= high < r. The four values are kept sorted. The bucket stores the four l-bit lows and,
+// instead of the four highs, the rank of their multiset. Only C(r+3, 4) <= 2^b multisets exist, so
+// this saves one bit a slot (Fan et al., "Cuckoo Filter", CoNEXT 2014, section 5.2; here for any
 // radix, so that the false positive rate comes in quarter-bit steps).
 //
 // Layout, bit 0 first:   low0 | low1 | low2 | low3 | rank     (lows l bits each, rank b bits)
@@ -30,8 +30,8 @@
 namespace cuckoo {
 
 inline constexpr unsigned kBucketSlots = 4;
-// Of one hash: as many as its two buckets hold. An insert of more at once puts them all into the
-// overflow table, so that the buckets stay free for others.
+// The most copies of one hash that its two buckets hold. An insert of more at once puts them all
+// into the overflow table, so that the buckets stay free for others.
 inline constexpr uint64_t kMaxCopiesInBuckets = 2 * kBucketSlots;
 
 struct BucketShape {
@@ -48,20 +48,21 @@ struct BucketShape {
 
 inline constexpr uint32_t kMaxLowBits = 29;
 
-// The shape with that radix, false when there is none: radix 16, 19, 23 or 28 and at most 128 bits
-// (so 29 low bits go with radix 16 only).
+// Gives the shape with that radix. Returns false if there is none: the radix is 16, 19, 23 or 28,
+// and a shape has at most 128 bits (so 29 low bits go with radix 16 only).
 bool make_bucket_shape(uint32_t radix, uint32_t low_bits, BucketShape& shape) noexcept;
 
-// The narrowest shape with at least that many fingerprints; false when none has.
+// Gives the narrowest shape with at least that many fingerprints. Returns false if none has.
 bool narrowest_bucket_shape(uint64_t fingerprints, BucketShape& shape) noexcept;
 
 using BucketValues = std::array<uint64_t, kBucketSlots>;
 
-// Of each of 2^15 ranks the highs, one a byte, slot 0 in the lowest byte. Ranks from 31,465 on
-// decode too (to highs of 28), so a damaged rank never reads behind the table.
+// Returns the table that has the highs of each of 2^15 ranks, one a byte, slot 0 in the lowest
+// byte. Ranks from 31,465 on decode too (to highs of 28), so a damaged rank never reads beyond the
+// table.
 const uint32_t* rank_table() noexcept;
 
-inline constexpr uint32_t kHighs = 29;  // 0 … 28: what the ranks in that table decode to
+inline constexpr uint32_t kHighs = 29;  // 0 … 28, to which the ranks in that table decode
 
 // C(n, k); n <= 31
 constexpr uint32_t choose(uint32_t n, uint32_t k) {
@@ -75,7 +76,7 @@ constexpr uint32_t choose(uint32_t n, uint32_t k) {
   return result;
 }
 
-// [slot][high]: what that high in that slot adds to the rank, C(high + slot, slot + 1)
+// [slot][high]: the share of that high in that slot in the rank, C(high + slot, slot + 1)
 using RankTerms = std::array<std::array<uint16_t, 32>, kBucketSlots>;
 constexpr RankTerms make_rank_terms() {
   RankTerms terms{};
@@ -94,17 +95,17 @@ inline uint32_t encode_rank(uint32_t high0, uint32_t high1, uint32_t high2,
          kRankTerms[3][high3];
 }
 
-// Values in any order. (They are decoded where they stand: core/filter/bucket_bits.hpp.)
+// Encodes values in any order. (core/filter/bucket_bits.hpp decodes them in their page.)
 uint128 encode_bucket(const BucketShape& shape, BucketValues values) noexcept;
 // The same for a shape of at most 64 bits.
 uint64_t encode_bucket_in_word(const BucketShape& shape, BucketValues values) noexcept;
 
-// Which of several adjacent low parts in one word equal a given one: all of them in one pass,
-// without a branch.
+// Tells which of several adjacent low parts in one word equal a given one, all in one pass, without
+// a branch.
 //
 // A lane of x = lanes XOR broadcast(low) is zero where they are equal. (x & body) + body carries
 // into the lane's top bit exactly when a bit below the top is set, and never beyond it (body + body
-// < 2^l); OR x adds the top bit itself. So the test is exact: no false alarm beside a true one.
+// < 2^l); OR x adds the top bit itself. So the test is exact, also for a lane beside an equal one.
 struct LaneTest {
   uint64_t lanes = 0;  // all bits of all lanes
   uint64_t ones = 0;   // the lowest bit of each: x * ones broadcasts x
@@ -112,18 +113,19 @@ struct LaneTest {
   uint64_t top = 1;    // the highest bit of each
   uint32_t top_shift = 0;
 
-  // lane_bits * lane_count <= 64. Lanes of no bits are always equal: one flag stands for all.
+  // lane_bits * lane_count <= 64. Lanes of no bits are always equal, and have one flag for all.
   static LaneTest make(uint32_t lane_bits, uint32_t lane_count) noexcept;
 
-  // The top bits of the lanes that equal `low`; shifted right by top_shift, lane j's is bit j·l.
+  // Returns the top bits of the lanes that equal `low`. Shifted right by top_shift, lane j's is bit
+  // j·l.
   uint64_t equal(uint64_t bits, uint64_t low) const noexcept {
     const uint64_t x = (bits & lanes) ^ (low * ones);
     return ~(((x & body) + body) | x) & top;
   }
 };
 
-// Bit 7 of each byte of `highs` that equals `high`. All of them are below 32, so no byte of the
-// difference borrows from the next.
+// Returns bit 7 of each byte of `highs` that equals `high`. All of them are below 32, so no byte of
+// the difference borrows from the next.
 inline uint32_t equal_highs(uint32_t highs, uint32_t high) noexcept {
   return (0x80808080u - (highs ^ (high * 0x01010101u))) & 0x80808080u;
 }

@@ -55,7 +55,7 @@ bool BucketBits::wide_hold(const Address& at1, const Address& at2,
   return static_cast<unsigned>(held1) + static_cast<unsigned>(held2) != 0;
 }
 
-// I2 is what the masks are for.
+// Masks all writes (I2).
 void BucketBits::write(std::byte* page, uint64_t bucket_in_page,
                        const BucketValues& values) const noexcept {
   const uint64_t bit = bucket_in_page * bits_;

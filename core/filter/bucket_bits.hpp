@@ -1,14 +1,14 @@
-// Reading and writing a bucket's bits where they stand in a page (core/filter/bucket.hpp says what
-// they mean): at any bit offset, in words that are loaded unaligned.
+// Reads and writes a bucket's bits in its page, at any bit offset, in words that are loaded
+// unaligned. core/filter/bucket.hpp says what the bits mean.
 //
 // Invariants
-//   I1  nothing is read or written beyond PageSet::kSlackBytes behind a page's content.
+//   I1  nothing is read or written beyond PageSet::kSlackBytes after a page's content.
 //   I2  bits of other buckets are never changed, not even when a damaged page decodes to values
 //       that no bucket of the shape can hold.
 //
-// hold() has no branch on what the buckets hold: the next answer can't be foreseen where some keys
-// are there and others not, and to take back what was begun on a wrong guess costs more than to
-// decode two ranks. (core/filter/bucket_pair.hpp does the same in AVX2's lanes.)
+// hold() has no branch on the buckets' values. If some keys are there and others not, the processor
+// can't foresee the next answer, and a wrong guess costs more than decoding two ranks.
+// (core/filter/bucket_pair.hpp does the same in AVX2's lanes.)
 #pragma once
 
 #include <array>
@@ -21,13 +21,13 @@
 
 namespace cuckoo {
 
-// Can each bucket be read in one 64-bit load? Bit offsets are multiples of the width, so the shift
-// is at most 8 - gcd(width, 8).
+// Returns whether each bucket can be read in one 64-bit load. Bit offsets are multiples of the
+// width, so the shift is at most 8 - gcd(width, 8).
 constexpr bool fits_one_word(uint32_t bits) noexcept { return bits + 8 - std::gcd(bits, 8U) <= 64; }
 
 class BucketBits {
  public:
-  // Where a bucket's first bit is.
+  // The place of a bucket's first bit.
   struct Address {
     const std::byte* bytes;
     uint32_t shift;  // 0 … 7
@@ -42,7 +42,7 @@ class BucketBits {
     return {page + (bit >> 3), static_cast<uint32_t>(bit & 7)};
   }
 
-  // Is the fingerprint in one of two buckets?
+  // Returns whether the fingerprint is in one of two buckets.
   bool hold(const Address& at1, const Address& at2, uint64_t fingerprint) const noexcept {
     return one_word() ? words_hold(load_word(at1), load_word(at2), fingerprint)
                       : wide_hold(at1, at2, fingerprint);
@@ -59,13 +59,13 @@ class BucketBits {
     const auto rank = static_cast<uint32_t>(load_word({at.bytes + (rank_at >> 3), rank_at & 7}));
     return (ranks_[rank & rank_mask_] & 0xFF) == 0;
   }
-  // The bits of a whole bucket, of a shape that fits one word, to a place that can be changed.
+  // Writes the bits of a whole bucket, whose shape fits one word, to a place that can be changed.
   void write_word(const Address& at, uint64_t bits) const noexcept {
     std::byte* const to = const_cast<std::byte*>(at.bytes);
     const uint64_t mask = word_mask_ << at.shift;
     store_le(to, (load_le<uint64_t>(to) & ~mask) | ((bits << at.shift) & mask));
   }
-  // Values in any order.
+  // Writes values in any order.
   void write(std::byte* page, uint64_t bucket_in_page, const BucketValues& values) const noexcept;
 
  private:
@@ -73,7 +73,7 @@ class BucketBits {
   static uint64_t load_word(const Address& at) noexcept {
     return load_le<uint64_t>(at.bytes) >> at.shift;
   }
-  // May hold bits of the next bucket above this one's.
+  // The result may have bits of the next bucket above this one's.
   uint128 load_wide(const Address& at) const noexcept {
     const uint128 words =
         load_le<uint64_t>(at.bytes) | static_cast<uint128>(load_le<uint64_t>(at.bytes + 8)) << 64;
@@ -93,10 +93,11 @@ class BucketBits {
     };
     return {value(0), value(1), value(2), value(3)};
   }
-  // Not 0: for some j both lane j holds the low part (`lows` has it in each) and the high part is
-  // high j. A lane of x is zero when its low part is the same, unless the high part says no; then
-  // all its bits are set. x - ones borrows from a lane when that one, or one below it, is zero: so
-  // the bits that remain may be too many, but only when one of them is right.
+  // Returns a number that is not 0 if for some j lane j has the low part (`lows` has it in each)
+  // and high j is the high part. A lane of x is zero if its low part and its high part are the
+  // same. If the high part differs, all its bits are set. x - ones borrows from a lane if that
+  // lane, or one below it, is zero. So there may be too many bits, but only if one of them is
+  // right.
   uint64_t matches(uint64_t word, uint64_t lows, uint32_t high) const noexcept {
     const uint32_t rank = static_cast<uint32_t>(word >> rank_shift_) & rank_mask_;
     // Bits 0, 8, 16 and 24 become bits 28 to 31.

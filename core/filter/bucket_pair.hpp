@@ -1,13 +1,13 @@
 // Both buckets of a hash at once, in the eight lanes of an AVX2 register: the first bucket's four
 // values, then the second's, each decoded to 32 bits as BucketBits::read() gives them.
 //
-// For a shape of up to kMaxLaneLowBits low bits, which is known to the compiler: masks, shifts and
-// shuffles are constants. There is no branch on what the buckets hold: present and absent, in any
-// order, cost the same.
+// For shapes of up to kMaxLaneLowBits low bits. The compiler knows the shape, so masks, shifts and
+// shuffles are constants. There is no branch on the buckets' values, so present and absent keys
+// cost the same in any order.
 //
 // Invariants
 //   I1  answers and bytes are those of BucketBits.
-//   I2  nothing is read beyond PageSet::kSlackBytes behind a page's content.
+//   I2  nothing is read beyond PageSet::kSlackBytes after a page's content.
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@
 
 namespace cuckoo {
 
-// A low part of so many bits, which begins at any of the first 7 bits of a byte and then up to 7
-// bits later (the bucket's own shift), is in four bytes.
+// A low part of at most so many bits is in four bytes. It begins up to 7 bits after a byte's first
+// bit, and up to 7 bits later because of the bucket's own shift.
 inline constexpr uint32_t kMaxLaneLowBits = 32 - 7 - 7;
 
 #if CUCKOO_HAS_AVX2_CODE
@@ -50,19 +50,19 @@ class BucketPair {
     values_ = _mm256_or_si256(lows, _mm256_slli_epi32(highs, kLowBits));
   }
 
-  // Is the fingerprint in one of them?
+  // Returns whether the fingerprint is in one of them.
   CUCKOO_AVX2 bool hold(uint64_t fingerprint) const noexcept {
     const __m256i wanted = _mm256_set1_epi32(static_cast<int>(fingerprint));
     return _mm256_movemask_epi8(_mm256_cmpeq_epi32(values_, wanted)) != 0;
   }
-  // A bit for each slot that is empty, the first bucket's in bits 0 … 3, the second's in 4 … 7.
+  // Returns a bit for each empty slot, the first bucket's in bits 0 … 3, the second's in 4 … 7.
   CUCKOO_AVX2 uint32_t empty_slots() const noexcept {
     const __m256i empty = _mm256_cmpeq_epi32(values_, _mm256_setzero_si256());
     return static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(empty)));
   }
 
-  // Is the first slot empty, and so is there room in a sorted bucket? The first bucket's in bit 0,
-  // the second's in bit 1.
+  // Returns whether the first slot is empty, which means that a sorted bucket has room: the first
+  // bucket's answer in bit 0, the second's in bit 1.
   CUCKOO_AVX2 uint32_t have_room() const noexcept {
     const uint32_t empty = empty_slots();
     return (empty & 1) | (empty >> (kBucketSlots - 1) & 2);
@@ -76,7 +76,7 @@ class BucketPair {
   // A bucket with one fingerprint more.
   class Grown {
    public:
-    // Was it sorted before? Otherwise the fingerprint may have taken another's place.
+    // Returns whether it was sorted before. If not, the fingerprint may have taken another's place.
     CUCKOO_AVX2 bool sorted() const noexcept { return _mm_testz_si128(unsorted_, unsorted_) != 0; }
     // As encode_bucket_in_word().
     CUCKOO_AVX2 uint64_t encode() const noexcept;
@@ -94,11 +94,12 @@ class BucketPair {
     __m128i values_;
     __m128i unsorted_;
   };
-  // Bucket 0 or 1, whose first slot is empty.
+  // Returns bucket 0 or 1, whose first slot is empty, with the fingerprint.
   CUCKOO_AVX2 Grown with(uint8_t which, uint64_t fingerprint) const noexcept {
     return {half(which), fingerprint};
   }
-  // The same where one of its values, or an empty slot, is to make room for it.
+  // Does the same, but one of the bucket's values, or an empty slot, makes room for the
+  // fingerprint.
   CUCKOO_AVX2 Grown with(uint8_t which, uint64_t fingerprint, uint64_t instead_of) const noexcept {
     const __m128i values = half(which);
     const __m128i leaving = _mm_cmpeq_epi32(values, _mm_set1_epi32(static_cast<int>(instead_of)));
@@ -107,7 +108,7 @@ class BucketPair {
     const auto slot = static_cast<size_t>(std::countr_zero(slots));
     return {_mm_shuffle_epi8(values, load(kWithout[slot].data())), fingerprint};
   }
-  // Writes a bucket's bits to where it was read, which can be changed.
+  // Writes a bucket's bits to the place where it was read, which can be changed.
   static void write(const BucketBits::Address& at, uint64_t bits) noexcept {
     const uint32_t shift = kWholeBytes ? 0 : at.shift;
     const uint64_t mask = static_cast<uint64_t>(low_bits_mask(kBits)) << shift;
@@ -142,7 +143,7 @@ class BucketPair {
     }
     return shifts;
   }
-  // [slot]: that one goes, and the ones below move up into its place.
+  // [slot]: that slot goes, and the slots below move up into its place.
   static constexpr std::array<std::array<uint8_t, 16>, kBucketSlots> make_without() {
     std::array<std::array<uint8_t, 16>, kBucketSlots> without{};
     for (uint32_t slot = 0; slot < kBucketSlots; ++slot) {

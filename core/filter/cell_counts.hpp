@@ -1,12 +1,13 @@
-// A map of cells to counts: open addressing, linear probing, at most half of the slots used. Where
-// a filter has an overflow table, each probe asks it for what the pages lack: a tree of 50,000
-// cells took three times as long as the rest of the probe. A remove asks for all cells of its key.
+// A map of cells to counts: open addressing, linear probing, at most half of the slots used. If a
+// filter has an overflow table, each probe that finds nothing in the pages asks it. With a tree of
+// 50,000 cells that took three times as long as the rest of the probe. A remove asks for all cells
+// of its key.
 //
 // Invariants
 //   I1  a count is 1 or more; a slot with count 0 is free.
-//   I2  no slot between a cell's first one and the one where it stands is free.
+//   I2  no slot between a cell's first one and the cell's own is free.
 //   I3  when memory runs out (std::bad_alloc), nothing has changed.
-//   I4  cells stand within a few dozen slots of their first one, no matter who chose them.
+//   I4  a cell is within a few dozen slots of its first one, even if an attacker chose the cells.
 #pragma once
 
 #include <algorithm>
@@ -27,12 +28,12 @@ class CellCounts {
   uint64_t count(uint64_t cell) const noexcept { return used_ == 0 ? 0 : slots_[find(cell)].count; }
 
   size_t memory_bytes() const noexcept { return slots_.capacity() * sizeof(Slot); }
-  // How many slots of others a look-up passes by.
+  // Returns how many slots of others a look-up passes.
   size_t distance(uint64_t cell) const noexcept {
     return used_ == 0 ? 0 : (find(cell) - first_slot(cell)) & (slots_.size() - 1);
   }
 
-  // There may be so many more cells than there are.
+  // Makes room for so many more cells.
   void make_room(size_t more = 1) {
     size_t slots = std::max(kFirstSlots, slots_.size());
     while (2 * (used_ + more) > slots) {
@@ -42,7 +43,7 @@ class CellCounts {
       grow_to(slots);
     }
   }
-  // 0: the cell is not there any more. A new one: make_room() came before.
+  // Sets a cell's count; 0 removes the cell. For a new cell, make_room() came before.
   void set(uint64_t cell, uint64_t count) noexcept {
     if (count == 0) {
       erase(cell);
@@ -53,14 +54,14 @@ class CellCounts {
     used_ += slot.count == 0 ? 1 : 0;
     slot = {cell, count};
   }
-  // So many more, or less: modulo 2^64.
+  // Adds to a cell's count, modulo 2^64. So it can also subtract.
   void add(uint64_t cell, uint64_t more) noexcept { set(cell, count(cell) + more); }
   void clear() noexcept {
     slots_ = {};
     used_ = 0;
   }
 
-  // I1, I2: every slot in use is found again, and there are as many as were counted.
+  // Checks I1 and I2: every slot in use is found again, and there are as many as were counted.
   bool good() const noexcept {
     size_t used = 0;
     for (size_t at = 0; at < slots_.size(); ++at) {
@@ -69,7 +70,7 @@ class CellCounts {
     return used == used_ && 2 * used <= slots_.size();
   }
 
-  // In any order.
+  // Visits all cells, in any order.
   template <class Visitor>
   void for_each(Visitor&& visit) const {
     for (const Slot& slot : slots_) {
@@ -90,7 +91,7 @@ class CellCounts {
     return mix64(cell ^ salt_) & (slots_.size() - 1);
   }
   size_t behind(size_t slot) const noexcept { return (slot + 1) & (slots_.size() - 1); }
-  // Where the cell stands, or the free slot where it would. There are slots.
+  // Returns the cell's slot, or the free slot that it would take. There are slots.
   size_t find(uint64_t cell) const noexcept {
     size_t at = first_slot(cell);
     while (slots_[at].count != 0 && slots_[at].cell != cell) {
@@ -107,7 +108,8 @@ class CellCounts {
       }
     }
   }
-  // What stands behind it moves up, up to a free slot, unless that were before its first one (I2).
+  // Removes a cell. The cells after it move up, as far as the next free slot, except a cell that
+  // would come before its first slot (I2).
   void erase(uint64_t cell) noexcept {
     if (used_ == 0) {
       return;

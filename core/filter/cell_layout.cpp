@@ -10,12 +10,12 @@
 namespace cuckoo {
 namespace {
 
-// More than any capacity (2^40) and bits per key (128) ask for; 512 times that are below 2^64.
+// More than any capacity (2^40) and bits per key (128) need; 512 times as many are below 2^64.
 constexpr uint64_t kMaxUnits = uint64_t{1} << 48;
 constexpr uint32_t kCounterBits = 4;
 
-// Wide loads and stores: behind either content are kSlackBytes. The target's bits are zero. 56 bits
-// at a time fit one word on either side, with a shift of at most 7.
+// Copies bits by wide loads and stores, because kSlackBytes follow either content. The target's
+// bits are zero. 56 bits at a time fit one word on either side, with a shift of at most 7.
 void copy_bits(const std::byte* from, uint64_t from_bit, std::byte* to, uint64_t to_bit,
                uint64_t count) noexcept {
   while (count > 0) {

@@ -43,20 +43,20 @@ double CuckooFilter::load_factor() const noexcept {
   return static_cast<double>(occupied_) / (kBucketSlots * static_cast<double>(geometry_.buckets));
 }
 
-// How many fingerprints there are, in bits; a slot takes about one bit less.
+// Returns the number of fingerprints in bits; a slot takes about one bit less.
 double CuckooFilter::fingerprint_bits() const noexcept {
   return geometry_.shape.low_bits + std::log2(geometry_.shape.radix);
 }
 
 // Copies that two buckets can't hold go to the overflow table, where they are one entry. Removes
-// may be of copies there, which leave the entry: then more is left than this says.
+// may take copies there, and leave the entry. Then more entries are left than this assumes.
 bool CuckooFilter::would_outgrow(uint64_t removes, std::span<const uint64_t> adds,
                                  uint64_t capacity) const noexcept {
   const uint64_t left = entries() - std::min(entries(), removes);
   if (left + adds.size() <= capacity) {
     return false;
   }
-  uint64_t least = 0;  // each hash takes a slot, but where the overflow table has its cell already
+  uint64_t least = 0;  // each hash takes a slot, unless the overflow table has its cell already
   for (size_t i = 0; i < adds.size() && left + least <= capacity; ++i) {
     const bool first = i == 0 || adds[i] != adds[i - 1];
     least += first && (overflow_.empty() || overflow_.count(cell(adds[i])) == 0) ? 1 : 0;
@@ -83,8 +83,8 @@ bool CuckooFilter::would_outgrow(uint64_t removes, std::span<const uint64_t> add
 
 // ---- buckets
 
-// One copy of `from`, which is among the bucket's values, becomes `to`. The bucket's page is marked
-// dirty already.
+// Replaces one copy of `from`, which is among the bucket's values, by `to`. The bucket's page is
+// marked dirty already.
 void CuckooFilter::replace(uint64_t bucket, BucketValues values, uint64_t from,
                            uint64_t to) noexcept {
   *std::find(values.begin(), values.end(), from) = to;
@@ -169,7 +169,7 @@ Status CuckooFilter::check_page(uint64_t index, uint64_t& items) const {
   CUCKOO_TRY(validate_page(geometry_, index, {page, content}));
   if (!all_zero({page + content, page + geometry_.page_bytes + PageSet::kSlackBytes})) {
     return corrupt("page " + std::to_string(index) +
-                   " has bytes behind its content, expected zeros");
+                   " has bytes after its content, expected zeros");
   }
   const uint64_t first = index * buckets_per_page_;
   const uint64_t end = std::min(first + buckets_per_page_, geometry_.buckets);

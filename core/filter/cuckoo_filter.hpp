@@ -1,19 +1,19 @@
 // A multiset of 64-bit hashes that answers "definitely not in it" or "probably in it".
 // Never a false negative; false positives at the rate its geometry was sized for.
 //
-// Where a hash lives
+// The place of a hash
 //   p = hash·M (128 bits);  bucket1 = high(p);  fingerprint = 1 + high(low(p)·S)
 //   bucket2 = (H(fingerprint) - bucket1) mod M, its own inverse for every M, powers of two or not
 //   The cell of a hash = (fingerprint, min(bucket1, bucket2)): hashes with one cell can't be told
 //   apart.
 //
 // Invariants
-//   I1  each stored fingerprint stands in one of its two buckets, or in the overflow table.
-//   I2  every bucket is valid (core/filter/bucket.hpp); bits behind a page's last bucket are zero.
+//   I1  each stored fingerprint is in one of its two buckets, or in the overflow table.
+//   I2  every bucket is valid (core/filter/bucket.hpp); bits after a page's last bucket are zero.
 //   I3  occupied() + overflow items = inserts - removes that found something.
-//   I4  an insert always succeeds: it finds a complete relocation path first and then moves entries
-//       from the free end backwards, or counts the cell in the overflow table; nothing is evicted
-//       without a place to go.
+//   I4  an insert always succeeds. It finds a complete relocation path first and then moves entries
+//       from the free end backwards, or it counts the cell in the overflow table. An entry leaves
+//       its bucket only if it has another place.
 //   I5  digest() = sum over stored entries of mix(cell), whatever their order: two filters of one
 //       geometry with equal digests hold (up to 2^-64) the same cells.
 //   I6  the same operations in the same order give the same bytes: no clock, no random source.
@@ -24,8 +24,8 @@
 //                min(20,000, 4·M) nodes, down to min(256, 4·M) where many cells overflowed; O(1)
 //                expected (2.2 nodes on average at load .97)
 //   contains     2 bucket reads (core/filter/bucket_bits.hpp; with AVX2 bucket_pair.hpp)
-//   builders     keep all buckets decoded in an array where that pays. Where entries are stored may
-//                differ from single inserts, but not from the same calls elsewhere (I6)
+//   builders     keep all buckets decoded in an array if that saves time. The places of entries may
+//                differ from those of single inserts, but not from the same calls elsewhere (I6)
 // Reference: Fan, Andersen, Kaminsky, Mitzenmacher: "Cuckoo Filter: Practically Better Than Bloom",
 // CoNEXT 2014. Differences: any table size, no victim, exact overflow, breadth-first relocation.
 #pragma once
@@ -45,7 +45,7 @@
 namespace cuckoo {
 
 class CuckooFilter final : public Filter {
-  // The buckets as they stand in the pages, and all of them decoded into an array.
+  // The buckets in the pages, and all of them decoded into an array.
   class PageBuckets;
   template <class Slot>
   class ArrayBuckets;
@@ -78,15 +78,15 @@ class CuckooFilter final : public Filter {
   uint64_t cell(uint64_t hash) const noexcept { return cell(locate(hash)); }
   uint64_t page_of(uint64_t bucket) const noexcept { return page_place(bucket).page; }
 
-  // What stands in a bucket, whose page is in memory, and the other bucket of an entry of it.
+  // Return the values of a bucket, whose page is in memory, and the other bucket of one of them.
   BucketValues read(uint64_t bucket) const noexcept { return bucket_bits_.read(address(bucket)); }
   uint64_t alternate(uint64_t bucket, uint64_t fingerprint) const noexcept {
     const uint64_t sum = multiply_high(mix(fingerprint), geometry_.buckets);
-    const uint64_t wrapped = sum + (geometry_.buckets - bucket);  // not behind the comparison
+    const uint64_t wrapped = sum + (geometry_.buckets - bucket);  // before the comparison
     return sum < bucket ? wrapped : sum - bucket;
   }
 
-  // Where a bucket begins: fraction / 2^64 of a full page's bits.
+  // The place where a bucket begins: fraction / 2^64 of a full page's bits.
   struct PagePlace {
     uint64_t page;
     uint64_t fraction;
@@ -105,11 +105,11 @@ class CuckooFilter final : public Filter {
   // kNotLoaded: one of its pages is not in memory.
   Answer probe(uint64_t hash) const noexcept override { return code_.probe(*this, hash); }
   bool contains(uint64_t hash) const noexcept { return probe(hash) == Answer::kPresent; }
-  // The function that probe() calls, to keep it at hand where many filters are asked in turn.
+  // The function that probe() calls. A caller that asks many filters in turn keeps it at hand.
   using Probe = Answer (*)(const CuckooFilter& filter, uint64_t hash) noexcept;
   Probe probe_code() const noexcept { return code_.probe; }
-  // Brings near what probe() and insert() will look at. Its pages are in memory. GCC drops a call
-  // of a function that does nothing but this, so it is inlined.
+  // Fetches the memory that probe() and insert() will read. Its pages are in memory. It is inlined,
+  // because GCC drops a call of a function that only prefetches.
   [[gnu::always_inline]] void prefetch(uint64_t hash) const noexcept {
     const Place place = locate(hash);
     __builtin_prefetch(address(place.bucket1).bytes);
@@ -118,9 +118,9 @@ class CuckooFilter final : public Filter {
   uint64_t copies(uint64_t cell) const noexcept override;
   uint64_t count(uint64_t hash) const noexcept { return copies(locate(hash)); }
   uint64_t count(uint64_t hash, const PendingRemoves& pending) const override;
-  // True: the cell was there already; std::bad_alloc: nothing was inserted.
+  // Returns true if the cell was there already. std::bad_alloc: nothing was inserted.
   bool insert(uint64_t hash) { return code_.insert(*this, hash); }
-  // Copies that its two buckets can't hold stand in the overflow table already, and more join them.
+  // Adds to the copies in the overflow table, which has those that the two buckets can't hold.
   void insert_more(uint64_t hash, uint64_t count) override { overflow_.add(cell(hash), count); }
   bool remove(uint64_t hash) override;  // one occurrence of the cell; false: none is there
   bool remove_copies(uint64_t hash, uint64_t copies) override;
@@ -130,7 +130,8 @@ class CuckooFilter final : public Filter {
   std::unique_ptr<BulkInserter> bulk_inserter() override;
 
   uint64_t items() const noexcept { return occupied_ + overflow_.items(); }
-  // What answers: a cell of the overflow table does so once, however many copies it counts.
+  // Returns the number of entries that a probe may meet. A cell of the overflow table is one entry,
+  // however many copies it counts.
   uint64_t entries() const noexcept { return occupied_ + overflow_.cells(); }
   double rate(double keys) const noexcept override { return cuckoo_rate(geometry_, keys); }
   double rate_now() const noexcept override { return rate(static_cast<double>(entries())); }
@@ -151,23 +152,24 @@ class CuckooFilter final : public Filter {
   uint64_t most_items() const noexcept override { return occupied_ + overflow_.items(); }
   uint64_t united_items(uint64_t a, uint64_t b, uint64_t) const noexcept override { return a + b; }
 
-  // One occurrence's share of the digest (I5).
+  // Returns one occurrence's share of the digest (I5).
   uint64_t digest_of(uint64_t hash) const noexcept override { return mix64(cell(hash)); }
   uint64_t digest() const noexcept override;  // I5, over all pages and the overflow table; O(M)
 
-  // Content of page `index` as read from storage: size, valid buckets, zero bits behind the last.
+  // Checks the content of page `index` as read from storage: its size, valid buckets, zero bits
+  // after the last.
   static Status validate_page(const CuckooGeometry& geometry, uint64_t index,
                               std::span<const std::byte> content);
-  // I1 … I3 over the whole filter, all pages in memory. O(M).
+  // Checks I1 … I3 over the whole filter, all pages in memory. O(M).
   Status check() const override;
 
-  // What runs on a processor without AVX2, for tests and benchmarks.
+  // From now on runs the code for processors without AVX2, for tests and benchmarks.
   void use_portable_code() noexcept { code_ = portable_code(); }
-  // How many nodes the last search for a path had when it was given up, for tests.
+  // Returns how many nodes the last search for a path had at its end, for tests.
   size_t last_search() const noexcept { return nodes_.size(); }
 
  private:
-  // What the hottest paths run, by shape and processor (cuckoo_shapes.cpp). The answers and the
+  // The code of the hottest paths, by shape and processor (cuckoo_shapes.cpp). The answers and the
   // bytes do not depend on it.
   struct Code {
     Probe probe;
@@ -186,12 +188,13 @@ class CuckooFilter final : public Filter {
   Answer probe_pages(const Place& place) const noexcept;
 
   Status do_unite(const Filter& other, const Poll& poll) override;
-  // Hides memory latency: what comes later is on its way already.
+  // Hides memory latency, because it fetches the buckets of later hashes ahead.
   uint64_t do_insert_batch(std::span<const uint64_t> hashes, uint64_t& digest) override;
 
-  static constexpr size_t kPlacesAhead = 32;  // hashes whose memory is on its way at one time
+  static constexpr size_t kPlacesAhead = 32;  // hashes whose memory is fetched at one time
 
-  // A bucket the search for a relocation path reached: `value` would come here from nodes_[parent].
+  // A bucket that the search for a relocation path reached. `value` would move to it from
+  // nodes_[parent].
   struct Node {
     uint64_t bucket;
     uint64_t value;
@@ -220,8 +223,8 @@ class CuckooFilter final : public Filter {
   bool insert_at(Buckets& buckets, const Place& place);
   uint64_t search_limit() const noexcept;
   void start_search(const Place& place);
-  // The roots. Of one root also the bucket that it led to first, as soon as there is such: a later
-  // step back there is no shorter.
+  // The roots. If there is only one, its second is the first bucket that the root led to, as soon
+  // as there is one. A later step to any of them makes no shorter path.
   using Beginning = std::array<uint64_t, 2>;
   Beginning beginning() const noexcept {
     return {nodes_[0].bucket, nodes_[nodes_.size() > 1 ? 1 : 0].bucket};
@@ -229,7 +232,7 @@ class CuckooFilter final : public Filter {
   bool leads_on(const Beginning& beginning, const Node& node, uint64_t other) const noexcept;
   template <class Buckets>
   bool relocate(Buckets& buckets, const Place& place);
-  // Where the entries of a bucket lead to.
+  // The other buckets of a bucket's entries.
   template <class Buckets>
   struct Expansion {
     BucketValues values;
@@ -293,7 +296,7 @@ inline bool CuckooFilter::leads_on(const Beginning& beginning, const Node& node,
   return other != node.bucket && other != beginning[0] && other != beginning[1] && other != before;
 }
 
-// Entry by entry, bucket by bucket: its other place follows from where it stands.
+// Visits each entry, bucket by bucket. An entry's other bucket follows from the one that it is in.
 template <class Visitor>
 Status CuckooFilter::for_each_entry(Visitor&& visit) const {
   const uint64_t pages = pages_.page_count();

@@ -1,4 +1,4 @@
-// CuckooFilter: what is read from storage, before and after it is in a filter.
+// CuckooFilter: checks pages that were read from storage, before and after they are in a filter.
 #include <algorithm>
 #include <string>
 
@@ -7,7 +7,7 @@
 namespace cuckoo {
 namespace {
 
-// The bits of [bit, bit + width) of `bytes`, width <= 128, without touching a byte outside of it.
+// Returns bits [bit, bit + width) of `bytes`, width <= 128, and touches no byte outside of these.
 uint128 extract_bits(std::span<const std::byte> bytes, uint64_t bit, uint32_t width) noexcept {
   const uint64_t first = bit / 8;
   const auto shift = static_cast<uint32_t>(bit % 8);
@@ -65,7 +65,7 @@ Status CuckooFilter::validate_page(const CuckooGeometry& geometry, uint64_t inde
   }
   const uint64_t used = buckets * width;
   if (extract_bits(content, used, static_cast<uint32_t>(content.size() * 8 - used)) != 0) {
-    return corrupt(page + " has bits behind its last bucket, expected zeros");
+    return corrupt(page + " has bits after its last bucket, expected zeros");
   }
   return {};
 }

@@ -1,4 +1,4 @@
-// CuckooFilter: inserting, one by one, in batches, into an empty filter and of another filter.
+// CuckooFilter: inserts, one by one, in batches, into an empty filter, and of another filter.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -11,7 +11,7 @@
 
 namespace cuckoo {
 
-// ---- where an insert finds the buckets
+// ---- the buckets of an insert
 
 class CuckooFilter::PageBuckets {
  public:
@@ -21,7 +21,7 @@ class CuckooFilter::PageBuckets {
   explicit PageBuckets(CuckooFilter& filter) noexcept : filter_(filter) {}
 
   BucketValues read(uint64_t bucket) const noexcept { return filter_.read(bucket); }
-  using Spot = BucketBits::Address;  // where a bucket is
+  using Spot = BucketBits::Address;  // the place of a bucket
   Spot spot(uint64_t bucket) const noexcept { return filter_.address(bucket); }
   bool has_empty_slot(const Spot& at) const noexcept {
     return filter_.bucket_bits_.has_empty_slot(at);
@@ -34,22 +34,22 @@ class CuckooFilter::PageBuckets {
   void replace(uint64_t bucket, const BucketValues& values, uint64_t from, uint64_t to) {
     filter_.replace(bucket, values, from, to);
   }
-  void store() noexcept {}  // they are where they belong
+  void store() noexcept {}  // the pages have everything already
   size_t memory_bytes() const noexcept { return 0; }
 
  private:
   CuckooFilter& filter_;
 };
 
-// Four values a bucket, each of 16 or 32 bits: no decoding, sorting and encoding at each insert, so
-// half the time of an insert into pages; decoding and encoding all buckets once costs as much as
-// that saves on one insert for every other bucket. Values stand in any order here.
+// Four values a bucket, each of 16 or 32 bits. An insert does not decode, sort and encode, so it
+// takes half the time of an insert into pages. To decode and encode all buckets once costs as much
+// as that saves if there is one insert for every other bucket. Values are in any order here.
 template <class Slot>
 class CuckooFilter::ArrayBuckets {
  public:
   static constexpr uint32_t kAhead = 3;  // the array may be larger than the cache
 
-  // No more memory than this, and fingerprints that fit.
+  // Returns true if the array takes no more than kMostBytes, and fingerprints fit a Slot.
   static bool fit(const CuckooFilter& filter) noexcept {
     constexpr uint64_t kMostBytes = uint64_t{1} << 28;
     return filter.geometry_.buckets <= kMostBytes / (kBucketSlots * sizeof(Slot)) &&
@@ -67,7 +67,7 @@ class CuckooFilter::ArrayBuckets {
       }
     }
   }
-  // Marks the pages that change, no others.
+  // Encodes all buckets, and marks only the pages that change.
   void store() {
     PageSet& pages = filter_.pages_;
     std::vector<std::byte> encoded(size_t{pages.page_bytes()} + PageSet::kSlackBytes);
@@ -113,13 +113,13 @@ class CuckooFilter::ArrayBuckets {
   size_t memory_bytes() const noexcept { return slots_.capacity() * sizeof(Slot); }
 
  private:
-  // Four slots of 16 bits as one word, the first one lowest. The highest bit of each lane that is
-  // zero:
+  // Returns the highest bit of each lane that is zero. The word has four slots of 16 bits, the
+  // first one lowest.
   static uint64_t zero_lanes(uint64_t word) noexcept {
     constexpr uint64_t kBelowTops = 0x7FFF7FFF7FFF7FFF;
     return ~(((word & kBelowTops) + kBelowTops) | word | kBelowTops);
   }
-  // What insert_at() does while the overflow table is empty: the same slot of the same bucket.
+  // Takes the same slot of the same bucket as insert_at() while the overflow table is empty.
   bool insert_in_words(const Place& place) {
     constexpr uint64_t kOnes = 0x0001000100010001;
     Slot* const bucket1 = &slots_[kBucketSlots * place.bucket1];
@@ -148,7 +148,7 @@ class CuckooFilter::ArrayBuckets {
   LargeVector<Slot> slots_;
 };
 
-// Decoding all and encoding all costs as much as it saves on so many inserts.
+// Returns from how many inserts on it saves time to decode and encode all buckets.
 uint64_t CuckooFilter::fewest_bulk_inserts() const noexcept {
   constexpr uint64_t kFewest = 1024;
   const bool fit = ArrayBuckets<uint16_t>::fit(*this) || ArrayBuckets<uint32_t>::fit(*this);
@@ -177,7 +177,8 @@ bool CuckooFilter::insert_at(Buckets& buckets, const Place& place) {
     return std::count(values.begin(), values.end(), value);
   };
   const bool present = copies(values1, place.fingerprint) + copies(values2, place.fingerprint) != 0;
-  // The emptier bucket, so that fewer fill up early: a tenth less time up to the design load.
+  // Takes the emptier bucket, so that fewer fill up early. That saves a tenth of the time up to the
+  // design load.
   const auto empty1 = copies(values1, 0);
   const auto empty2 = copies(values2, 0);
   if (empty1 != 0 && empty1 >= empty2) {
@@ -194,11 +195,11 @@ bool CuckooFilter::insert_at(Buckets& buckets, const Place& place) {
   return present;
 }
 
-// Where an entry found no place, of keys that have several copies each for the most part, the next
-// ones don't either, and each would look at all buckets that there are time for: hundreds of
-// microseconds. So the more cells are in the overflow table, the sooner a search is given up. A
-// filter in use as it was sized for finds a place within the least of these limits 2999 times out
-// of 3000.
+// Returns after how many nodes a search is given up: the more cells are in the overflow table, the
+// sooner. For example, most keys have several copies. Then after an entry that found no place the
+// next ones find none either, and each would search up to the limit, for hundreds of microseconds.
+// A filter that is used as it was sized for finds a place within the least of these limits 2999
+// times out of 3000.
 uint64_t CuckooFilter::search_limit() const noexcept {
   constexpr uint64_t kMostNodes = 20000;
   constexpr uint64_t kLeastNodes = 256;
@@ -209,15 +210,15 @@ uint64_t CuckooFilter::search_limit() const noexcept {
 
 // ---- relocation
 //
-// The search is breadth-first over buckets: an entry of a full bucket leads to its other bucket.
-// Left out, because no shortest path from {bucket1, bucket2} to a free bucket can contain it: an
-// entry that leads back to its own bucket, to a root, or to the bucket its parent came from.
+// The search is breadth-first over buckets: an entry of a full bucket leads to its other bucket. It
+// leaves out an entry that leads back to its own bucket, to a root, or to the bucket from which its
+// parent came, because no shortest path from {bucket1, bucket2} to a free bucket contains it.
 //
-// The path found visits no bucket twice. A shortest walk of the whole graph repeats no bucket (the
-// part between two visits could be cut out: both see the same entries), begins at a root and meets
-// no root again; so it uses none of the edges left out, and the search, which goes by length, finds
-// a walk of that length. What it finds is therefore a shortest walk itself.
-// So each value on the path is still in its bucket when its turn to move comes.
+// The path that it finds visits no bucket twice. A shortest walk of the whole graph repeats no
+// bucket, because the part between two visits could be cut out: both see the same entries. It
+// begins at a root and meets no root again. So it uses none of the edges that are left out. The
+// search goes by length, so it finds a walk of that length, which is a shortest walk itself. So
+// each value on the path is still in its bucket when its turn to move comes.
 
 void CuckooFilter::start_search(const Place& place) {
   nodes_.clear();
@@ -247,7 +248,8 @@ bool CuckooFilter::relocate(Buckets& buckets, const Place& place) {
   return false;
 }
 
-// Where the entries of a bucket lead to. All first, so that their memory comes at one time.
+// Finds the buckets to which the entries of a bucket lead, all at once, so that their memory comes
+// at one time.
 template <class Buckets>
 void CuckooFilter::prepare(const Buckets& buckets, uint64_t bucket,
                            Expansion<Buckets>& expansion) const {
@@ -259,8 +261,8 @@ void CuckooFilter::prepare(const Buckets& buckets, uint64_t bucket,
   }
 }
 
-// Appends the buckets that the entries of a full one lead to. True when the last one has an empty
-// slot: free_end is its node.
+// Appends the buckets to which the entries of a full bucket lead. Returns true if the last one has
+// an empty slot; free_end is its node.
 template <class Buckets>
 bool CuckooFilter::expand(Buckets& buckets, uint32_t parent, const Expansion<Buckets>& expansion,
                           uint32_t& free_end) {
@@ -282,13 +284,14 @@ bool CuckooFilter::expand(Buckets& buckets, uint32_t parent, const Expansion<Buc
   return false;
 }
 
-// From the free end backwards: an entry is written to its new bucket before it leaves the old one.
+// Moves the entries from the free end backwards: each is written to its new bucket before it leaves
+// the old one.
 template <class Buckets>
 void CuckooFilter::move_along(Buckets& buckets, uint32_t free_end) {
   for (uint32_t at = free_end; at != kNoParent; at = nodes_[at].parent) {
     buckets.touch(nodes_[at].bucket);
   }
-  uint64_t leaves = 0;  // what goes from this bucket to the one behind it; first an empty slot
+  uint64_t leaves = 0;  // the value that goes from this bucket to the next; at first an empty slot
   for (uint32_t at = free_end; at != kNoParent; at = nodes_[at].parent) {
     const Node& node = nodes_[at];
     buckets.replace(node.bucket, buckets.read(node.bucket), leaves, node.value);
@@ -324,7 +327,7 @@ std::unique_ptr<BulkInserter> CuckooFilter::bulk_inserter() {
   return nullptr;
 }
 
-// Keeps the buckets decoded in an array where that pays.
+// Keeps the buckets decoded in an array if that saves time.
 class CuckooFilter::Builder final : public FilterBuilder {
  public:
   Builder(CuckooFilter& filter, uint64_t expected, Digest digest)
@@ -368,8 +371,8 @@ std::unique_ptr<FilterBuilder> CuckooFilter::builder(uint64_t expected, Digest d
   return std::make_unique<Builder>(*this, expected, digest);
 }
 
-// Entry by entry: its place follows from where it stands. An entry that finds no place takes a
-// long search, so there is a poll for a few of them.
+// Inserts the entries one by one; their places follow from their buckets. Polls after every few
+// entries, because one that finds no place takes a long search.
 Status CuckooFilter::do_unite(const Filter& other, const Poll& poll) {
   if (other.kind() != kind() || other.words() != words()) {
     return invalid("filters of different geometry");

@@ -1,5 +1,6 @@
 // CuckooFilter: its hottest paths for AVX2, shape by shape: a look-up, an insert, and the search
-// for room. And a look-up for any processor and shape; cuckoo_insert.cpp has such an insert.
+// for room. It also has a look-up for any processor and shape; cuckoo_insert.cpp has such an
+// insert.
 #include <array>
 #include <bit>
 #include <utility>
@@ -22,8 +23,8 @@ inline Filter::Answer CuckooFilter::probe_pages(const Place& place) const noexce
                                                address(page2, at2.fraction), place.fingerprint));
 }
 
-// What is rare is left to a function of its own, and at once: then no call comes behind which
-// anything is needed again, and no register is saved for it. To save them took a sixth of the time.
+// Rare cases go to a function of their own, as the first step. Then no value is needed after a
+// call, so no register is saved for one. To save them took a sixth of the time.
 Filter::Answer CuckooFilter::probe_portable(const CuckooFilter& filter, uint64_t hash) noexcept {
   if (!filter.overflow_.empty()) [[unlikely]] {
     return probe_overflow(filter, hash);
@@ -44,9 +45,9 @@ Filter::Answer CuckooFilter::probe_overflow(const CuckooFilter& filter, uint64_t
 
 namespace {
 
-// Which bucket an insert takes, by the empty slots of both: 0 the first, 1 the second, the same as
-// in insert_at(). kFull when neither has any, kUnsorted when what is empty does not stand before
-// what is not.
+// The bucket that an insert takes, by the empty slots of both: 0 the first, 1 the second, the same
+// as in insert_at(). kFull if neither has an empty slot, kUnsorted if an empty slot comes after one
+// that is not.
 constexpr uint8_t kFull = 2;
 constexpr uint8_t kUnsorted = 3;
 constexpr std::array<uint8_t, 256> make_choices() {
@@ -87,7 +88,7 @@ class CuckooFilter::Avx2 {
   static bool relocate(CuckooFilter& filter, const Place& place);
   static void move_along(CuckooFilter& filter, uint32_t free_end);
 
-  // Of a bucket whose page is in memory, in a filter whose pages have a list.
+  // Returns the address of a bucket whose page is in memory, in a filter whose pages have a list.
   static BucketBits::Address address_of(const CuckooFilter& filter, uint64_t bucket) noexcept {
     const PagePlace at = filter.page_place(bucket);
     return filter.address<Pair::kWholeBytes>(filter.pages_.list()[at.page], at.fraction);
@@ -118,7 +119,7 @@ CUCKOO_AVX2 Filter::Answer CuckooFilter::Avx2<kLowBits, kRankBits>::probe(
   return static_cast<Answer>(buckets.hold(place.fingerprint));
 }
 
-// All that is unusual is left to another function, which begins anew.
+// Leaves all unusual cases to another function, which begins anew.
 template <uint32_t kLowBits, uint32_t kRankBits>
 CUCKOO_AVX2 bool CuckooFilter::Avx2<kLowBits, kRankBits>::insert(CuckooFilter& filter,
                                                                  uint64_t hash) {
@@ -159,8 +160,8 @@ bool CuckooFilter::Avx2<kLowBits, kRankBits>::insert_where_full(CuckooFilter& fi
   return present;
 }
 
-// As CuckooFilter::relocate(), the same path. But two nodes at a time, and all eight buckets that
-// their entries lead to are looked at before there is a branch.
+// Finds the same path as CuckooFilter::relocate(). But it takes two nodes at a time, and looks at
+// all eight buckets to which their entries lead before there is a branch.
 template <uint32_t kLowBits, uint32_t kRankBits>
 CUCKOO_AVX2 bool CuckooFilter::Avx2<kLowBits, kRankBits>::relocate(CuckooFilter& filter,
                                                                    const Place& place) {
@@ -202,7 +203,7 @@ CUCKOO_AVX2 bool CuckooFilter::Avx2<kLowBits, kRankBits>::relocate(CuckooFilter&
   return false;
 }
 
-// As CuckooFilter::move_along(), two nodes at a time.
+// Does the same as CuckooFilter::move_along(), two nodes at a time.
 template <uint32_t kLowBits, uint32_t kRankBits>
 CUCKOO_AVX2 void CuckooFilter::Avx2<kLowBits, kRankBits>::move_along(CuckooFilter& filter,
                                                                      uint32_t free_end) {

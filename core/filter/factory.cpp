@@ -26,7 +26,7 @@ Result<CuckooGeometry> cuckoo_geometry(const FilterSpec& spec, uint64_t capacity
                                     : size_cuckoo(capacity, spec.rate, page_bytes);
 }
 
-// kInvalid of what is no kind at all.
+// Returns kInvalid for a number that is no kind.
 Result<BloomGeometry> bloom_geometry(const FilterSpec& spec, uint64_t capacity,
                                      uint32_t page_bytes) {
   return spec.bits_per_key != 0

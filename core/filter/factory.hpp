@@ -1,4 +1,4 @@
-// Empty filters: of a size computed from what was asked for, or of a stored geometry.
+// Makes empty filters, for a spec and a capacity or for a stored geometry.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,28 @@
 
 namespace cuckoo {
 
-// What was asked for, but for the capacity.
+// The wishes for a filter, except its capacity.
 struct FilterSpec {
   FilterKind kind = FilterKind::kCuckoo;
-  double rate = 0.001;            // 2^-30 … 0.25; without meaning when one of the next is set
+  double rate = 0.001;            // 2^-30 … 0.25; without meaning if the spec has_own_size()
   uint32_t fingerprint_bits = 0;  // cuckoo: 4 … 32, or 0
   double bits_per_key = 0;        // Bloom: m/n, 1 … 128, or 0
   uint32_t hashes = 0;            // Bloom: k, 1 … 64, or 0: the best
 
-  // A size was asked for, so the rate has no meaning.
+  // Returns true if a size was asked for. Then the rate has no meaning.
   bool has_own_size() const noexcept { return fingerprint_bits != 0 || bits_per_key != 0; }
 };
 
-// Checks what a table and an image may ask for: the options of CREATE can say it, and a filter that
-// grows can be made for it. Each reader and each writer of a spec calls this, so that none accepts
-// what another refuses. kInvalid; the text ends a sentence: "a false positive rate of 2, expected".
+// Checks that a table or an image may have this spec: the options of CREATE can say it, and a
+// filter that grows can be made for it. Each reader and each writer of a spec calls this, so that
+// none accepts a spec that another refuses. kInvalid; its text is the end of a sentence, such as "a
+// false positive rate of 2, expected 2^-30 to 0.25".
 Status check_spec(const FilterSpec& spec);
 
-// capacity 1 … 2^40; kInvalid when a number is out of range. All pages absent.
+// Makes a filter, all pages absent. capacity 1 … 2^40; kInvalid if a number is out of range.
 Result<std::unique_ptr<Filter>> make_filter(const FilterSpec& spec, uint64_t capacity,
                                             uint32_t page_bytes);
-// What the filter of a spec and a capacity has; the numbers alone, in no memory.
+// The size that a filter of a spec and a capacity would have. It makes no filter.
 struct FilterSize {
   GeometryWords words;
   uint64_t bits = 0;        // of all cells
@@ -37,7 +38,7 @@ struct FilterSize {
   uint32_t places_per_key = 0;
 };
 Result<FilterSize> filter_size(const FilterSpec& spec, uint64_t capacity, uint32_t page_bytes);
-// kCorrupt when there is no such geometry.
+// Makes a filter of a stored geometry. kCorrupt: there is no such geometry.
 Result<std::unique_ptr<Filter>> make_filter(FilterKind kind, const GeometryWords& words,
                                             uint32_t page_bytes);
 

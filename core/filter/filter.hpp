@@ -1,25 +1,26 @@
-// What every filter offers to those who keep it: the table it lives in
-// (core/segments/filter_file.hpp) and images (core/segments/image.hpp). A filter is its pages, its
-// overflow table, and two numbers that say how they are to be read: occupied() and the geometry.
+// The interface of all filters, for the table that keeps one (core/segments/filter_file.hpp), and
+// for images (core/segments/image.hpp). A filter is its pages, its overflow table, and two numbers
+// that say how to read them: occupied() and the geometry.
 //
 // Invariants
-//   I1  never a false negative: what was inserted more often than removed is present.
-//   I2  a canonical filter's pages and overflow table depend on the multiset of hashes in it alone;
-//       another's (cuckoo) also on their history, but its digest() does not.
+//   I1  there is never a false negative: a hash that was inserted more often than removed is
+//       present.
+//   I2  a canonical filter's pages and overflow table depend only on the multiset of hashes in it.
+//       Those of another one (cuckoo) also depend on their history, but its digest() does not.
 //   I3  the same operations in the same order give the same bytes on every machine.
-//   I4  memory: pages may be absent. probe() says so; pages_of() names what one hash needs; what
-//       changes many hashes (builders, batches) needs all pages in memory, zero pages among them.
-//       What reads the whole filter (digest, check, unite's other) takes absent pages for zero.
-//       Its memory and time follow the pages that hold something, not the geometry.
-//   I5  when memory runs out (std::bad_alloc) in what changes many hashes, some of them are in.
+//   I4  pages may be absent. probe() says so, and pages_of() names the pages that one hash needs. A
+//       change of many hashes (builders, batches) needs all pages in memory, zero pages among them.
+//       A function that reads the whole filter (digest, check, unite's other) takes absent pages
+//       for zero. Its memory and time depend on the pages that hold something, not on the geometry.
+//   I5  when memory runs out (std::bad_alloc) in a change of many hashes, some of them are in.
 //
-// What differs between the kinds is a virtual function here or a trait in core/filter/kind.hpp.
-// Only three ask for a filter's class: core/filter/factory.hpp makes it, core/filter/probe.hpp
-// calls it directly, and core/filter/legacy_bloom.hpp hands out what takes pairs of hashes. For a
-// filter of pairs nothing is called here that takes a single hash.
+// Each difference between the kinds is a virtual function here or a trait in core/filter/kind.hpp.
+// Only three files use a filter's class: core/filter/factory.hpp makes it, core/filter/probe.hpp
+// calls it directly, and core/filter/legacy_bloom.hpp returns the class that takes pairs of hashes.
+// No function here that takes a single hash is called for a filter of pairs.
 //
-// A cell is what one hash shares with the hashes it can't be told apart from: a cuckoo filter's
-// (bucket pair, fingerprint), each of a Bloom filter's k bits or counters.
+// A cell is the part of a filter that a hash shares with the hashes it can't be told apart from: in
+// a cuckoo filter a (bucket pair, fingerprint), in a Bloom filter each of its k bits or counters.
 #pragma once
 
 #include <cstddef>
@@ -50,9 +51,9 @@ struct GeometryWords {
 // cell -> removes that are not in the pages yet
 using PendingRemoves = CellCounts;
 
-// Fills an empty filter; nothing else may use it until finish(). What it leaves follows from the
-// inserts and their order alone, not from how many of them are done at a time. When memory runs out
-// (std::bad_alloc) the filter is fit for nothing but destruction.
+// Fills an empty filter, which is not used otherwise until finish(). Its final contents follow only
+// from the inserts and their order, not from how many of them are done at a time. When memory runs
+// out (std::bad_alloc), the filter can only be destroyed.
 class FilterBuilder {
  public:
   virtual ~FilterBuilder() = default;
@@ -67,12 +68,12 @@ class FilterBuilder {
     insert_waiting();
     store();
   }
-  // After finish(): the sum of Filter::digest_of() of all that was inserted, if it was asked for.
+  // After finish(): returns the sum of Filter::digest_of() of all inserts, if it was asked for.
   uint64_t digest() const noexcept { return digest_; }
   virtual size_t memory_bytes() const noexcept { return 0; }  // beside the filter's
 
  protected:
-  // Hashes wait until there are many: as one by one, but in less time.
+  // Hashes wait until there are many, because together they take less time. The result is the same.
   void wait(uint64_t hash) {
     waiting_[count_++] = hash;
     if (count_ == std::size(waiting_)) {
@@ -94,15 +95,15 @@ class FilterBuilder {
   size_t count_ = 0;
 };
 
-// Inserts much at once. The filter's pages lag behind until store(): meanwhile nothing may be asked
-// of it but its geometry and its counts (occupied(), overflow()). Where entries stand in the end
-// follows from the inserts alone, however often store() was called. When memory runs out
-// (std::bad_alloc) in insert(), the filter is fit for nothing but destruction; in store(), that may
-// be called again.
+// Inserts many hashes at once. The filter's pages are out of date until store(). Until then only
+// its geometry and its counts (occupied(), overflow()) may be asked for. The final places of
+// entries follow only from the inserts, however often store() was called. When memory runs out
+// (std::bad_alloc) in insert(), the filter can only be destroyed. When it runs out in store(), that
+// may be called again.
 class BulkInserter {
  public:
   virtual ~BulkInserter() = default;
-  // As Filter::insert_batch(); null: no digest is asked for.
+  // As Filter::insert_batch(). `digest` may be null.
   virtual uint64_t insert(std::span<const uint64_t> hashes, uint64_t* digest) = 0;
   virtual void store() = 0;
   virtual size_t memory_bytes() const noexcept = 0;
@@ -124,30 +125,32 @@ class Filter {
   const PageSet& pages() const noexcept { return pages_; }
   OverflowTable& overflow() noexcept { return overflow_; }
   const OverflowTable& overflow() const noexcept { return overflow_; }
-  // Used slots, set bits or counters above 0. Kept by changes; set after loading a stored filter.
+  // The number of used slots, set bits or counters above 0. Changes keep it up to date. It must be
+  // set after a stored filter was loaded.
   uint64_t occupied() const noexcept { return occupied_; }
   void set_occupied(uint64_t occupied) noexcept { occupied_ = occupied; }
 
   virtual GeometryWords words() const noexcept = 0;
   virtual uint64_t bits() const noexcept = 0;  // of all cells, without the padding of pages
-  // Bytes of page `index` that hold cells, the last begun byte whole; the last page is cut to that.
+  // Returns the bytes of page `index` that hold cells; a byte that is begun counts in full. The
+  // last page is cut to that.
   virtual uint32_t content_bytes(uint64_t index) const noexcept = 0;
-  // A page's content as read from storage: its size, valid cells, zero bits behind the last one.
+  // Checks a page's content as read from storage: its size, valid cells, zero bits after the last.
   virtual Status validate_page(uint64_t index, std::span<const std::byte> content) const = 0;
 
-  // Up to kMaxPlaces; a page may come twice, a cell comes once.
+  // Give up to kMaxPlaces pages or cells of a hash. A page may come twice, a cell comes once.
   virtual size_t pages_of(uint64_t hash, uint64_t* pages) const noexcept = 0;
   virtual size_t cells_of(uint64_t hash, uint64_t* cells) const noexcept = 0;
 
   // kNotLoaded: a page that is needed for the answer is not in memory.
   virtual Answer probe(uint64_t hash) const noexcept = 0;
-  // Of a cell: its entries, its counter, 1 or 0 of a bit; overflow included. Its pages are in
+  // Returns a cell's entries, its counter, or 1 or 0 for a bit; overflow included. Its pages are in
   // memory.
   virtual uint64_t copies(uint64_t cell) const noexcept = 0;
-  // Occurrences of the hash's cells, less the pending removes. Its pages are in memory.
+  // Returns the occurrences of the hash's cells, less the pending removes. Its pages are in memory.
   virtual uint64_t count(uint64_t hash, const PendingRemoves& pending) const = 0;
-  // How many of them were present already when their turn came. `digest` grows by their
-  // digest_of().
+  // Inserts the hashes. Returns how many of them were present already when their turn came.
+  // `digest` grows by their digest_of().
   uint64_t insert_batch(std::span<const uint64_t> hashes, uint64_t& digest) {
     return do_insert_batch(hashes, digest);
   }
@@ -155,69 +158,74 @@ class Filter {
     uint64_t digest = 0;
     return do_insert_batch(hashes, digest);
   }
-  // So many occurrences more of a hash that was inserted kMostSingleInserts times, in O(1): the
-  // same as so many single inserts. Multisets only. Its pages are in memory.
+  // Adds so many occurrences of a hash that was inserted kMostSingleInserts times, in O(1). The
+  // result is that of so many single inserts. Multisets only. Its pages are in memory.
   static constexpr uint64_t kMostSingleInserts = 9;
   virtual void insert_more(uint64_t hash, uint64_t count) = 0;
-  // One occurrence; false, and no change, when one of its cells is empty. Multisets only. Its pages
-  // are in memory.
+  // Removes one occurrence. Returns false, and changes nothing, if one of its cells is empty.
+  // Multisets only. Its pages are in memory.
   virtual bool remove(uint64_t hash) = 0;
-  // So many, in O(1); false, and no change, when one of its cells has fewer.
+  // Removes so many, in O(1). Returns false, and changes nothing, if one of its cells has fewer.
   virtual bool remove_copies(uint64_t hash, uint64_t count) = 0;
   enum class Digest : bool { kNone, kSum };
   virtual std::unique_ptr<FilterBuilder> builder(uint64_t expected, Digest digest) = 0;
-  // For so many inserts at least it pays to have a bulk_inserter(). kNoBulk: there is none.
+  // From so many inserts on a bulk_inserter() is worth its cost. kNoBulk: there is none.
   static constexpr uint64_t kNoBulk = ~uint64_t{0};
   virtual uint64_t fewest_bulk_inserts() const noexcept { return kNoBulk; }
   virtual std::unique_ptr<BulkInserter> bulk_inserter() { return nullptr; }
-  // Adds everything of another filter of the same kind and geometry, a Bloom filter of the same
-  // page size. When it is stopped a part of it is in.
+  // Adds everything of another filter of the same kind and geometry. A Bloom filter must also have
+  // the same page size. If `poll` stops it, a part of the other filter is in.
   Status unite(const Filter& other, const Poll& poll = nullptr) { return do_unite(other, poll); }
 
-  // The expected false positive rate with that many distinct keys, and the one as it is now.
+  // Return the expected false positive rate with that many distinct keys, and the rate as it is
+  // now.
   virtual double rate(double keys) const noexcept = 0;
   virtual double rate_now() const noexcept = 0;
   virtual double load_factor() const noexcept = 0;  // occupied part of the cells, 0 … 1
-  // Positions that a key is looked up at, and the bits of what is stored there; 0: no fingerprints.
+  // Return at how many positions a key is looked up, and how many bits a fingerprint has there; 0:
+  // no fingerprints.
   virtual uint32_t places_per_key() const noexcept = 0;
   virtual double fingerprint_bits() const noexcept = 0;
 
-  // The items it holds, all folded; none when its cells don't tell.
+  // Returns the items that it holds, all of them folded; nullopt if its cells don't tell.
   std::optional<uint64_t> counted_items() const noexcept {
     return traits().slot_per_item ? std::optional(occupied_ + overflow_.items()) : std::nullopt;
   }
-  // The most items that its cells and its overflow table allow, whatever an image claims: those it
-  // holds where it counts them, 15 a counter, and of bits the number of keys at which the last of
-  // them is set, on average.
+  // Returns the most items that its cells and its overflow table allow, whatever an image claims.
+  // If it counts items, these are its items. A counter allows 15. For bits it is the number of keys
+  // at which the last bit is set, on average.
   virtual uint64_t most_items() const noexcept = 0;
-  // Has it no room for one key more? It was made for `capacity` keys and took `items`, of which
-  // `unfolded` are not in its pages yet. Copies take room where each item takes a slot; elsewhere
-  // they don't, so items above the capacity are no proof, and the cells are asked. So `capacity`
-  // distinct keys have room, but not for sure in a counting Bloom filter with copies: by chance one
-  // in fifty refuses the last few of them (made for 1000, from the 991st on).
+  // Returns true if it has no room for one key more. It was made for `capacity` keys and took
+  // `items`, of which `unfolded` are not in its pages yet. Copies take room if each item takes a
+  // slot. Otherwise they don't, so items above the capacity are no proof, and the cells decide. So
+  // `capacity` distinct keys have room, but not for sure in a counting Bloom filter with copies: by
+  // chance one in fifty refuses the last few of them (made for 1000, from the 991st on).
   virtual bool full(uint64_t items, uint64_t unfolded, uint64_t capacity) const noexcept = 0;
-  // Does it hold more keys than it was made for? All are folded. In doubt overfull() says no,
-  // which is for one that can't grow, and outgrown() yes.
+  // Return true if it holds more keys than it was made for. All are folded. In doubt, overfull()
+  // returns false, because it is for a filter that can't grow, and outgrown() returns true.
   bool overfull(uint64_t items, uint64_t capacity) const noexcept {
     return items > 0 && full(items - 1, 0, capacity);
   }
   virtual bool outgrown(uint64_t items, uint64_t capacity) const noexcept = 0;
-  // Would it be outgrown after so many removes, and adds that ascend? Yes only where that can be
-  // told before: the others are asked outgrown() afterwards.
+  // Returns true if it will be outgrown after so many removes, and adds that ascend. If that can't
+  // be told before, returns false; then ask outgrown() afterwards.
   virtual bool would_outgrow(uint64_t removes, std::span<const uint64_t> adds,
                              uint64_t capacity) const noexcept = 0;
-  // Could it be outgrown after so many adds? Of keys that it doesn't have, as if all were folded.
+  // Returns true if it could be outgrown after adds of so many keys that it doesn't have, as if all
+  // were folded.
   virtual bool could_outgrow(uint64_t items, uint64_t adds, uint64_t capacity) const noexcept = 0;
-  // How many items it has when a filter of `b` items was united into it, which had `a` itself. In a
-  // multiset their sum. Keys of a set may have been in both: there the cells in use give an
-  // estimate, of no less than each had. It is above `capacity` only when one of them was, or the
-  // cells leave no doubt, so that the union of `capacity` keys or fewer always fits.
+  // Returns how many items it has after a filter of `b` items was united into it, which had `a`
+  // itself. In a multiset that is their sum. Keys of a set may have been in both. So there the
+  // cells in use give an estimate, which is no less than each had. It is above `capacity` only if
+  // one of them was, or the cells leave no doubt. So the union of `capacity` keys or fewer always
+  // fits.
   virtual uint64_t united_items(uint64_t a, uint64_t b, uint64_t capacity) const noexcept = 0;
 
-  // An entry's share of digest(), and the digest of pages and overflow table; 0 when canonical.
+  // Return an entry's share of digest(), and the digest of pages and overflow table. Both are 0 if
+  // the filter is canonical.
   virtual uint64_t digest_of(uint64_t hash) const noexcept = 0;
   virtual uint64_t digest() const noexcept = 0;
-  // I1 and every invariant of the filter's own, all pages in memory or all zero.
+  // Checks I1 and the filter's own invariants. All pages are in memory or all zero.
   virtual Status check() const = 0;
 
  protected:

@@ -1,8 +1,8 @@
-// The kinds of filters: what each is called and what it can. This is the one list of them.
+// The kinds of filters, with their names and traits. This is the only list of them.
 //
-// To add a kind: a number here and a row in find_kind(), its class (core/filter/filter.hpp), tests
-// and docs. The compiler then names every place that has to know it: each is a switch over the
-// kinds without a default, or a function that Filter asks for.
+// To add a kind, add a number here and a row in find_kind(), its class (core/filter/filter.hpp),
+// tests and docs. The compiler then names every place that has to know it, because each is a switch
+// over the kinds without a default, or a function that Filter requires.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ enum class FilterKind : uint8_t {
   kLegacyBloom = 5,    // hash = murmur2
 };
 
-// What may be asked for instead of a rate.
+// The options that may be set instead of a rate.
 enum class OwnSize : uint8_t {
   kFingerprintBits,
   kBitsPerKey,  // and hashes
@@ -29,22 +29,23 @@ enum class OwnSize : uint8_t {
 
 struct KindTraits {
   const char* name;
-  // Removes make sense: items are adds minus removes, a hash may be there often. The others hold a
-  // set: an add of what is present changes nothing.
+  // Removes make sense: items are adds minus removes, and a hash may be there several times. The
+  // other kinds hold a set: an add of a present key changes nothing.
   bool multiset;
-  // Pages and overflow table depend on the multiset of hashes alone, not on their history.
+  // Pages and overflow table depend only on the multiset of hashes, not on their history.
   bool canonical;
-  // Each item takes a slot of its own. So its cells tell how many items it holds, and it is full
-  // when those are as many as its capacity; copies fill it, too. In the others keys share cells:
-  // how many there are is an estimate.
+  // Each item takes a slot of its own. So the cells tell how many items the filter holds, and it is
+  // full when it holds as many as its capacity; copies fill it, too. In the other kinds keys share
+  // cells, so the number of items is an estimate.
   bool slot_per_item;
-  // Its keys are pairs of hashes and it has no log (core/filter/legacy_bloom.hpp). What takes a
-  // single hash is never called for it. It comes from a file, which may have asked for any rate.
+  // Its keys are pairs of hashes, and it has no log (core/filter/legacy_bloom.hpp). No function
+  // that takes a single hash is called for it. It comes from a file, which may have asked for any
+  // rate.
   bool pairs;
   OwnSize own_size;
 };
 
-// None for a number that is no kind's.
+// Returns nullopt for a number that is no kind.
 constexpr std::optional<KindTraits> find_kind(FilterKind kind) noexcept {
   switch (kind) {
     case FilterKind::kCuckoo:
@@ -90,7 +91,7 @@ constexpr bool is_kind(FilterKind kind) noexcept { return find_kind(kind).has_va
 constexpr KindTraits traits_of(FilterKind kind) noexcept { return *find_kind(kind); }
 constexpr bool is_multiset(FilterKind kind) noexcept { return traits_of(kind).multiset; }
 
-// All of them, in the order of their numbers.
+// All kinds, in the order of their numbers.
 inline constexpr auto kFilterKinds = [] {
   constexpr auto for_each = [](auto&& visit) {
     for (unsigned number = 0; number <= UINT8_MAX; ++number) {

@@ -6,8 +6,8 @@
 //   offset  bytes
 //        0      4   magic 0x01464C42
 //        4      4   seed
-//        8      4   count: keys added; one that was added twice may count twice
-//       12      4   n: keys it is meant for, at least 1
+//        8      4   count: keys added; a key that was added twice may count twice
+//       12      4   n: keys that it is made for, at least 1
 //       16      8   p: the rate asked for, IEEE 754, 2^-1022 <= p < 1
 //       24      4   m: bits, a multiple of 64
 //       28      4   k: hashes, 1 … 64
@@ -37,11 +37,11 @@ namespace cuckoo {
 uint64_t murmur_hash_64a(std::span<const std::byte> bytes, uint64_t seed) noexcept;
 HashPair legacy_hash(std::span<const std::byte> bytes, uint32_t seed) noexcept;
 
-// What takes pairs, of a filter whose kind is one of pairs.
+// Return the filter as the class that takes pairs, for a filter whose kind has pairs.
 BloomFilter& pairs_of(Filter& filter) noexcept;
 const BloomFilter& pairs_of(const Filter& filter) noexcept;
 
-// The rates that a file may have; none is subnormal. NaN: false.
+// Returns whether a file may have this rate. It must not be subnormal, nor NaN.
 bool is_legacy_rate(double rate) noexcept;
 
 struct LegacyFile {
@@ -53,11 +53,11 @@ struct LegacyFile {
 };
 
 bool looks_like_legacy_file(std::span<const std::byte> bytes) noexcept;  // it begins with the magic
-// kCorrupt when the bytes are not exactly such a file.
+// Returns kCorrupt if the bytes are not exactly such a file.
 Result<LegacyFile> decode_legacy_file(std::span<const std::byte> bytes, uint32_t page_bytes);
-// kInvalid when the file of a filter of that geometry would be longer than `limit`.
+// Returns kInvalid if the file of a filter of that geometry would be longer than `limit`.
 Status check_legacy_file_bytes(const GeometryWords& words, uint64_t limit);
-// Absent pages are zero. kInvalid when a number does not fit its field.
+// Takes absent pages for zero. Returns kInvalid if a number does not fit its field.
 Result<std::vector<std::byte>> encode_legacy_file(const LegacyFile& file);
 
 }  // namespace cuckoo

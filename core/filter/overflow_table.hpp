@@ -1,5 +1,5 @@
-// What does not fit the pages: cell -> count, exact and persisted. A cuckoo filter's entries
-// without a bucket, and those of a counting Bloom filter's counters that are above 14.
+// Exact counts of the cells that do not fit the pages, which are stored, too: a cuckoo filter's
+// entries without a bucket, and the part above 14 of a counting Bloom filter's counters.
 //
 // Invariants
 //   I1  every count is 1 or more; items() is their sum.
@@ -36,7 +36,8 @@ class OverflowTable {
   }
   bool equals(const OverflowTable& other) const noexcept;
 
-  // cells whose count changed since clear_changed(), ascending: stored in order, same bytes
+  // Returns the cells whose count changed since clear_changed(). They ascend, because they are
+  // stored in order, so that the bytes are the same.
   std::vector<uint64_t> changed() const;
   void clear_changed() noexcept { changed_.clear(); }
 

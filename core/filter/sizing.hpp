@@ -1,12 +1,12 @@
-// From "so many keys, so many false positives" to a geometry. Pure functions of their arguments:
+// Computes a geometry for a number of keys and a rate. These are pure functions of their arguments:
 // the same numbers give the same geometry on every machine.
 //
 // Cuckoo filter
-//   load      L(n) = 0.97 - 0.5/sqrt(n): the load a table of n slots can be filled to. At .97 flat,
-//             3.6 % of the tables of 1000 keys would fail before they are full.
+//   load      L(n) = 0.97 - 0.5/sqrt(n): the load to which a table of n slots can be filled. With
+//             .97 for all, 3.6 % of the tables of 1000 keys would fail before they are full.
 //   buckets   M = ceil(n / (4·L(n)))
 //   rate      ε = 1 - (1 - 1/S)^(8·load) ≈ 1 - exp(-8·load/S): a probe compares its fingerprint
-//             with all that 2 buckets hold, and meets each by chance 1/S.
+//             with all those in 2 buckets, and each is equal with a chance of 1/S.
 //   S         smallest shape with ε <= 0.985·asked, so that sampling noise over seeds stays below
 //             the asked rate.
 #pragma once
@@ -25,7 +25,7 @@ inline constexpr uint64_t kMaxCapacity = uint64_t{1} << 40;
 inline constexpr double kMinRate = 1.0 / (uint64_t{1} << 30);
 inline constexpr double kMaxRate = 0.25;
 
-// What the sizings of both kinds of filters (bloom_sizing.hpp) check, and how they write a number.
+// Checks and number texts of the sizings of both kinds of filters (bloom_sizing.hpp).
 inline constexpr double kMaxKeysPerRate = 0x1p60;  // capacity / rate; see size_cuckoo()
 Status check_capacity(uint64_t capacity);
 std::string short_text(double number);
@@ -44,21 +44,21 @@ struct CuckooGeometry {
   uint64_t page_count() const noexcept {
     return (buckets + buckets_per_page() - 1) / buckets_per_page();
   }
-  // Bytes of page `index` that hold buckets, the last begun byte whole: page_bytes or a few less;
-  // the last page is cut to its content.
+  // Returns the bytes of page `index` that hold buckets: page_bytes or a few less. A byte that is
+  // begun counts in full. The last page is cut to its content.
   uint32_t content_bytes(uint64_t index) const noexcept;
 
   friend bool operator==(const CuckooGeometry&, const CuckooGeometry&) = default;
 };
 
 double cuckoo_design_load(uint64_t capacity) noexcept;
-// The rate when `items` of them are stored; items may exceed the capacity.
+// Returns the rate if `items` entries are stored, which may be more than the capacity.
 double cuckoo_rate(const CuckooGeometry& geometry, double items) noexcept;
 
-// capacity 1 … 2^40, rate 2^-30 … 0.25 (kInvalid otherwise). Cell numbers, at most 2·capacity/rate
-// of them, stay within 64 bits.
+// Returns the geometry for a rate. capacity 1 … 2^40, rate 2^-30 … 0.25 (kInvalid otherwise). Cell
+// numbers, at most 2·capacity/rate of them, stay within 64 bits.
 Result<CuckooGeometry> size_cuckoo(uint64_t capacity, double rate, uint32_t page_bytes);
-// fingerprint_bits 4 … 32: S = 2^bits - 1.
+// Returns the geometry for a size. fingerprint_bits 4 … 32: S = 2^bits - 1.
 Result<CuckooGeometry> size_cuckoo_bits(uint64_t capacity, uint32_t fingerprint_bits,
                                         uint32_t page_bytes);
 

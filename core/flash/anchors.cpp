@@ -19,7 +19,7 @@ bool FlashAnchors::has_room() const noexcept {
   return anchor.block != kNoBlock && anchor.offset < state_.layout.units_per_block();
 }
 
-// The block whose anchors are the oldest; never the one with the newest.
+// Returns the block whose anchors are the oldest, but never the block with the newest anchor.
 uint32_t FlashAnchors::oldest_block() const {
   uint32_t oldest = kNoBlock;
   for (const uint32_t block : blocks()) {

@@ -1,10 +1,10 @@
-// Anchors: marks that point to a checkpoint. A mount begins with the newest. They stand in three
-// blocks, used in turn, hundreds in each.
+// Anchors: marks that point to a checkpoint. A mount begins with the newest. Three blocks hold
+// them, hundreds in each, and are used in turn.
 //
 // Invariants
-//   I1  the newest anchor stays until a newer one is programmed: the stream's block is never the
+//   I1  the newest anchor stays until a newer one is programmed, because its block is never the
 //       one that is opened next.
-//   I2  no anchor is programmed behind a unit that may be torn.
+//   I2  no anchor is programmed after a unit that may be torn.
 //   I3  a block that fails is replaced by a free one.
 #pragma once
 
@@ -22,10 +22,10 @@ class FlashAnchors {
   FlashAnchors(FlashState& state, FlashLog& log) noexcept : state_(state), log_(log) {}
 
   std::vector<uint32_t> blocks() const;  // ascending
-  // Moves on to the next block if the current one is full, torn or much more worn. Before a
-  // checkpoint is encoded: it shall know of it.
+  // Moves on to the next block if the current one is full, torn or much more worn. Call it before a
+  // checkpoint is encoded, because the checkpoint has the block table.
   Status make_room();
-  // Appends one that points to the newest checkpoint, whose last block this is.
+  // Appends an anchor that points to the newest checkpoint, whose last block this is.
   Status write(uint32_t last_block);
 
  private:

@@ -177,7 +177,7 @@ uint32_t FlashBlocks::best_victim(uint32_t first, uint32_t count, const FlashStr
     if (state.failing) {
       return block;
     }
-    // What was never used at the block's end is gained, too.
+    // Units at the block's end that were never used are gained, too.
     const uint32_t room = units_per_block - kFlashHeaderUnits;
     const uint32_t dead = room - state.live_units;
     const auto age = static_cast<double>(next_lsn - std::min(next_lsn, state.newest_lsn) + 1);

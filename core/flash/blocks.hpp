@@ -1,14 +1,15 @@
-// The erase blocks of a flash store: what each is used for, how worn it is, which to take next and
-// which to collect. Memory only; the store logs what it does, and a checkpoint holds the table.
+// The table of a flash store's erase blocks: how each is used, how worn it is, which to take next,
+// and which to collect. It is in memory only. The store logs its steps, and a checkpoint has the
+// table.
 //
 // Invariants
 //   I1  a block beyond touched() is virgin: free, never erased. Virgin blocks are taken in
-//       ascending order, so the table is as long as what was ever used.
+//       ascending order, so the table ends with the last block that was ever used.
 //   I2  the free set holds exactly the free blocks below touched(), by (erase count, number).
-//   I3  take() gives the least worn free block, the lowest number among equals: it depends on the
-//       table only.
-//   I4  while an undo log notes, each block's first change after a mark is noted there, with what
-//       the block was before.
+//   I3  take() gives the least worn free block, the lowest number among equals. So it depends on
+//       the table only.
+//   I4  while an undo log notes, each block's first change after a mark is noted there, together
+//       with the block's state before it.
 #pragma once
 
 #include <cstddef>
@@ -60,12 +61,12 @@ struct FlashStream {
 struct FlashStreams {
   FlashStream hot, cold, anchor;
   uint64_t next_sequence = 1;
-  // At the newest checkpoint: these blocks were open, and everything with this sequence or a
-  // later one was opened since.
+  // These blocks were open at the newest checkpoint. Blocks with this sequence or a later one were
+  // opened since.
   uint32_t tail_hot = kNoBlock, tail_cold = kNoBlock;
   uint64_t tail_sequence = 1;
 
-  // Is it the block that records go to now; that they go to next?
+  // Return whether a stream writes to this block now, and whether it goes on in it.
   bool write_to(uint32_t block) const noexcept { return block == hot.block || block == cold.block; }
   bool go_on_in(uint32_t block) const noexcept { return block == hot.next || block == cold.next; }
   friend bool operator==(const FlashStreams&, const FlashStreams&) = default;
@@ -80,7 +81,7 @@ class FlashBlocks {
   FlashBlock at(uint32_t block) const noexcept {
     return block < touched() ? blocks_[block] : FlashBlock{};
   }
-  // Of a touched one.
+  // For a touched block.
   FlashBlockKind kind(uint32_t block) const noexcept { return blocks_[block].kind; }
   uint32_t live_units(uint32_t block) const noexcept { return blocks_[block].live_units; }
 
@@ -88,9 +89,9 @@ class FlashBlocks {
   // Replaces the table (a checkpoint's); blocks.size() <= count().
   void assign(std::vector<FlashBlock> blocks);
 
-  // I3. kNoBlock: none is free. The block is reserved then.
+  // Reserves a block (I3). kNoBlock: none is free.
   uint32_t take();
-  // A certain free or reserved block (a replay knows which).
+  // Reserves a certain free or reserved block, which a replay knows.
   void take(uint32_t block);
   uint32_t free_count() const noexcept {
     return static_cast<uint32_t>(free_.size()) + (count_ - touched());
@@ -100,24 +101,24 @@ class FlashBlocks {
 
   void open(uint32_t block, FlashBlockKind kind, uint32_t erase_count, uint64_t sequence);
   void set_erase_count(uint32_t block, uint32_t erase_count);
-  // It was erased: nothing is in it, not even headers.
+  // Notes that the block was erased: nothing is in it, not even headers.
   void set_erased(uint32_t block, uint32_t erase_count);
-  // A record of `live` live units now ends at `end` units.
+  // Notes a record of `live` live units that ends at `end` units.
   void append(uint32_t block, uint32_t end, uint32_t live, uint64_t lsn);
   void add_live(uint32_t block, uint32_t units);
   void remove_live(uint32_t block, uint32_t units);
   void fail(uint32_t block) { edit(block).failing = true; }
-  // Becomes free, or bad if it is failing.
+  // Frees the block. If it is failing, it becomes bad.
   void release(uint32_t block);
   void retire(uint32_t block);
 
-  // The block of data to collect, kNoBlock: none is worth it. Not: blocks of `streams`, of the
-  // tail, with nothing dead. The best of 4096 neighbours where there are many: any is nearly
-  // as good as the best of all.
+  // Returns the block of data to collect; kNoBlock: none is worth it. Never picks a block of
+  // `streams` or of the tail, or one without dead units. If there are many blocks, looks at 4096
+  // neighbours, because their best one is nearly as good as the best of all.
   uint32_t pick_victim(const FlashStreams& streams, uint32_t units_per_block,
                        uint64_t next_lsn) const;
-  // The least worn block of data that is no part of the tail, if it is `gap` or more erases behind
-  // the most worn block.
+  // Returns the least worn block of data that is no part of the tail, if the most worn block has at
+  // least `gap` more erases.
   uint32_t pick_least_worn(const FlashStreams& streams, uint32_t gap) const;
   bool in_tail(uint32_t block, const FlashStreams& streams) const noexcept;
 
@@ -129,12 +130,12 @@ class FlashBlocks {
 
   size_t memory_bytes() const noexcept;
 
-  // I1, I2 and the counts.
+  // Checks I1, I2 and the counts.
   Status check() const;
 
-  // I4. The log outlives the table.
+  // From now on notes changes there (I4). The log outlives the table.
   void note_in(FlashUndoLog& undo) noexcept { undo_ = &undo; }
-  // Takes a change back that was noted; all later ones were taken back before.
+  // Takes back a change that was noted. All later ones were taken back before.
   void undo(const FlashBlockUndo& change);
 
  private:
@@ -144,7 +145,7 @@ class FlashBlocks {
                        uint32_t units_per_block, uint64_t next_lsn) const;
   void set_kind(uint32_t block, FlashBlockKind kind);
   void give_up(uint32_t block, FlashBlockKind kind);
-  // Its share of the free set and of the sums.
+  // Add or remove a block's share of the free set and of the sums.
   void count_in(uint32_t block);
   void count_out(uint32_t block) noexcept;
 

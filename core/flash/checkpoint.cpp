@@ -58,7 +58,7 @@ class Reader {
     for (unsigned shift = 0; shift < 64; shift += 7) {
       const uint8_t next = byte();
       value |= static_cast<uint64_t>(next & 127) << shift;
-      if (next < 128) {  // as Writer has it: no byte too many, no bit beyond the 64
+      if (next < 128) {  // as Writer writes it: no byte too many, no bit beyond the 64
         short_ = short_ || (next == 0 && shift > 0) || (shift == 63 && next > 1);
         return value;
       }
@@ -66,13 +66,13 @@ class Reader {
     short_ = true;
     return 0;
   }
-  // At most `limit`; otherwise the bytes are wrong.
+  // Reads a number of at most `limit`; a larger one means that the bytes are wrong.
   uint64_t varint(uint64_t limit) {
     const uint64_t value = varint();
     short_ = short_ || value > limit;
     return short_ ? 0 : value;
   }
-  // A number that is at most `limit`, as a difference.
+  // Reads a number of at most `limit`, which is stored as a difference.
   uint64_t differing(uint64_t before, uint64_t limit) {
     const uint64_t read = varint();
     const uint64_t value = before + (read >> 1 ^ (0 - (read & 1)));
@@ -105,7 +105,7 @@ class Reader {
   bool short_ = false;
 };
 
-// Each is in a block of the checkpoint, and has what a block holds at most.
+// Checks that each piece is in a block of the checkpoint, and has no more than a block holds.
 Status decode_pieces(Reader& in, const FlashGeometry& geometry, FlashCheckpoint& out) {
   constexpr uint32_t kLeastEntryBytes = 2;
   const Error broken = corrupt("the checkpoint's table of pieces is broken");

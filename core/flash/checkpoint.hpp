@@ -45,7 +45,7 @@ struct FlashCheckpoint {
 
 std::vector<std::byte> encode_flash_checkpoint(const FlashCheckpoint& checkpoint,
                                                const FlashGeometry& geometry);
-// kCorrupt, saying what: a value that this geometry can't have.
+// kCorrupt: a value that this geometry can't have; the text says which.
 Result<FlashCheckpoint> decode_flash_checkpoint(std::span<const std::byte> bytes,
                                                 const FlashGeometry& geometry);
 

@@ -4,8 +4,8 @@
 // Invariants
 //   I1  the older checkpoint and its tail stay until the newer one's anchor is programmed. Only
 //       then sweep() frees them.
-//   I2  the tail begins where the streams stood when the checkpoint was encoded.
-//   I3  on a device that wears out a checkpoint begins only with room for all of it.
+//   I2  the tail begins at the positions that the streams had when the checkpoint was encoded.
+//   I3  on a device that wears out, a checkpoint begins only if there is room for all of it.
 #pragma once
 
 #include <cstddef>
@@ -24,17 +24,18 @@ class FlashCheckpointer {
   FlashCheckpointer(FlashState& state, FlashLog& log, FlashAnchors& anchors) noexcept
       : state_(state), log_(log), anchors_(anchors) {}
 
-  // Blocks that a checkpoint of what is there takes at most.
+  // Returns how many blocks a checkpoint of all entries takes at most.
   uint32_t blocks_needed() const noexcept { return blocks_needed(state_.index.size()); }
-  // Sure of it where blocks wear out; elsewhere the collector sees to it.
+  // Returns whether a checkpoint has room where blocks wear out. Elsewhere returns true, because
+  // the collector keeps room for it.
   bool fits(uint64_t entries) const noexcept;
   bool due() const noexcept;
 
-  // write(), then everything becomes free that only the older checkpoint needed. kFull: I3; nothing
+  // Calls write(), and then frees all that only the older checkpoint needed. kFull: I3; nothing
   // changed.
   Status checkpoint();
   Status write();
-  // Forgets all entries, then checkpoint().
+  // Forgets all entries, then calls checkpoint().
   Status clear();
 
  private:

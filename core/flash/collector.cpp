@@ -13,7 +13,8 @@ uint32_t FlashCollector::required_free() const noexcept {
   return kFlashSpareBlocks + checkpointer_.blocks_needed();
 }
 
-// A collection takes two blocks at most before it frees one, if that one doesn't fail (I3).
+// Returns whether there is room for a checkpoint after a collection (I3). A collection takes two
+// blocks at most before it frees one, if that one doesn't fail.
 bool FlashCollector::may_collect() const noexcept {
   return !state_.policy.wears_out() || state_.blocks.free_count() >= required_free();
 }
@@ -23,7 +24,7 @@ uint32_t FlashCollector::pick_victim() const {
                                    state_.now.next_lsn);
 }
 
-// That the hot stream takes for so much, at most.
+// Returns how many blocks the hot stream takes for so much, at most.
 uint64_t FlashCollector::blocks_for(uint64_t units, uint32_t records) const noexcept {
   const FlashStream& hot = state_.now.streams.hot;
   const uint64_t left = hot.block == kNoBlock ? 0 : state_.layout.units_per_block() - hot.offset;
@@ -44,7 +45,8 @@ Status FlashCollector::make_room(uint64_t units, uint32_t records) {
       CUCKOO_TRY(state_.fail(collect(victim)));
     }
   }
-  // Every round frees a block or ends; one that frees none may still pack others.
+  // A round may free no block, but then its copies may fill other blocks better. So their number is
+  // limited.
   uint64_t rounds = 2 * uint64_t{blocks.touched()} + 16;
   bool fresh_checkpoint = false;  // nothing was collected since
   bool had_checkpoint = false;
@@ -88,7 +90,7 @@ Status FlashCollector::collect(uint32_t victim) {
   return state_.apply_collection(copies, victim);
 }
 
-// Gives the live units that were not found.
+// Copies the live records. Returns how many live units were not found.
 Result<uint32_t> FlashCollector::copy_live(uint32_t victim, std::vector<FlashLogRecord>& copies) {
   CUCKOO_TRY(state_.index.load_all());
   const FlashBlock block = state_.blocks.at(victim);
@@ -98,7 +100,7 @@ Result<uint32_t> FlashCollector::copy_live(uint32_t victim, std::vector<FlashLog
     FlashLogRecord head;
     CUCKOO_ASSIGN_OR_RETURN(const bool there, log_.read_head(from, head));
     if (!there) {
-      break;  // torn, or a program failed here: nothing behind it
+      break;  // torn, or a program failed here: nothing follows
     }
     const uint32_t units = head.header.units(state_.layout.unit_bytes());
     offset += units;

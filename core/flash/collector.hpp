@@ -1,17 +1,17 @@
 // Garbage collection: making room in the log.
 //
-// Collecting a block, the *victim*, copies what is live in it to the cold stream, between two
-// marks, and frees it. The victim has the best (dead units · age) / (live units), age by LSN
-// (Rosenblum and Ousterhout 1992, section 3.5; blocks.hpp picks it). One block a put is collected
-// at most while few blocks are free; more only when otherwise no room would be left.
+// To collect a block, the *victim*, the store copies its live records to the cold stream, between
+// two marks, and frees it. The victim has the best (dead units · age) / (live units), age by LSN
+// (Rosenblum and Ousterhout 1992, section 3.5; blocks.hpp picks it). While few blocks are free, a
+// put collects one block at most. It collects more only if there would be no room otherwise.
 //
 // Invariants
-//   I1  the index and the live units don't change before the second mark is programmed: until then
-//       the copies are as if they were not there.
+//   I1  the index and the live units don't change before the second mark is programmed. Until then
+//       the copies do not count.
 //   I2  after make_room() the batch, a checkpoint and a collection have room.
-//   I3  on a device that wears out a collection begins with room for a checkpoint after it, or when
-//       one was just written: without any, what is in the tail is never freed. When nothing can be
-//       freed any more the device is worn out: kFull, which says so.
+//   I3  on a device that wears out, a collection begins only if there is room for a checkpoint
+//       after it, or if one was just written, because only a checkpoint frees blocks of the tail.
+//       When no block can be freed any more, the device is worn out: kFull, whose text says so.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,10 @@ class FlashCollector {
   FlashCollector(FlashState& state, FlashLog& log, FlashCheckpointer& checkpointer) noexcept
       : state_(state), log_(log), checkpointer_(checkpointer) {}
 
-  // Room for `units` units in `records` records of the hot stream. Only here, before a batch
-  // begins, is anything collected without being asked for.
+  // Makes room for `units` units in `records` records of the hot stream. The store calls it before
+  // a batch. Only here does it collect without a command.
   Status make_room(uint64_t units, uint32_t records);
-  // Collects every block with something dead in it; a checkpoint before and after.
+  // Collects every block with dead units, and writes a checkpoint before and after that.
   Status collect_all();
 
  private:

@@ -1,25 +1,28 @@
-// A flash device as the log sees it: read, program, erase. Who implements it: the simulator
-// (flash_simulator.hpp, whose head comment is the fault model) and the shadow pages of a database.
+// A flash device as the log sees it: read, program, erase. Three classes implement it: the
+// simulator of the tests (flash_simulator.hpp, whose head comment is the fault model), the shadow
+// pages of a database, and in the library a part of the program's device
+// (core/library/flash_store.cpp).
 //
 // Layout
 //   bytes     addressed 0 … size_bytes()-1, linearly
-//   unit      program_unit_bytes bytes: what one program writes at least, once per erase
-//   sector    sector_size_bytes bytes: what users count in
-//   block     sectors_per_block sectors: what one erase clears, to all FF
+//   unit      program_unit_bytes bytes: one program writes whole units, each once per erase
+//   sector    sector_size_bytes bytes: users count in sectors
+//   block     sectors_per_block sectors: one erase sets a whole block to FF
 //
 // Rules
 //   R1  a program clears bits only (1 -> 0); a unit is programmed at most once per erase.
 //   R2  units of a block are programmed in ascending order (NAND).
 //   R3  an erase sets a whole block to FF and wears it by one; beyond `endurance` it may fail.
-//   R4  a read gives what was programmed, FF where nothing was.
+//   R4  a read gives the bytes that were programmed, and FF where none were.
 //   R5  programs and erases reach the device in their order. On a device that reorders (policy.hpp)
 //       only those before a sync() come before those after it.
-//   R6  a device that is changed atomically, by a database, can't be asked a second time how an
-//       erase ended: there it is a rule, erase_fails(), and erase() itself always clears the block.
-// The caller never relies on a program or an erase that was not answered by ok().
+//   R6  on a device that a database changes atomically, a replay can't see how an erase ended. So
+//       there a rule decides it, erase_fails(), and erase() itself always clears the block.
+// The caller relies on a program or an erase only if it returned ok().
 //
-// A failed operation answers with an Error: kStorage for a device that is gone (a power cut, an I/O
-// error; nothing more can be done), kFlashFailure for a block that is worn out (go on elsewhere).
+// A failed operation returns an Error. kStorage: the device is gone (a power cut, an I/O error),
+// and nothing more can be done. kFlashFailure: the block is worn out, and the store goes on
+// elsewhere.
 #pragma once
 
 #include <cstddef>
@@ -47,12 +50,13 @@ struct FlashGeometry {
   friend bool operator==(const FlashGeometry&, const FlashGeometry&) = default;
 };
 
-// kInvalid, naming the member and its range, when one is out of it.
+// Returns kInvalid if a member is out of its range; the text names both.
 Status check_geometry(const FlashGeometry& geometry);
 
-// The rule of devices whose wear is computed (R6): a block's erases succeed up to `endurance`; each
-// one beyond fails at the rate 10 / (endurance + 10), so blocks last a tenth longer on average. A
-// function of its arguments alone; `erases`: the block's count, this one included.
+// Returns whether an erase fails on a device whose wear is computed (R6). A block's erases succeed
+// up to `endurance`. Each later one fails at the rate 10 / (endurance + 10), so blocks last a tenth
+// longer on average. The answer depends on the arguments alone. `erases`: the block's erase count,
+// this erase included.
 bool erase_fails_by_rule(uint64_t seed, uint32_t endurance, uint32_t block,
                          uint32_t erases) noexcept;
 
@@ -69,9 +73,9 @@ class FlashDevice {
   // Whole units within one block.
   virtual Status program(uint64_t address, std::span<const std::byte> units) = 0;
   virtual Status erase(uint32_t block) = 0;
-  // R5. What reorders nothing has nothing to do.
+  // R5. A device that reorders nothing has nothing to do.
   virtual Status sync() { return {}; }
-  // R6: does the erase that makes the block's count `erases` fail?
+  // R6. Returns whether the erase fails that makes the block's count `erases`.
   virtual bool erase_fails(uint32_t /*block*/, uint32_t /*erases*/) const noexcept { return false; }
 };
 

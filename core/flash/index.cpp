@@ -21,7 +21,7 @@ uint32_t FlashIndex::part_hash(uint64_t lsn, uint32_t offset) const noexcept {
                                32);
 }
 
-// --- what was loaded -----------------------------------------------------------------------------
+// --- stored and loaded entries -------------------------------------------------------------------
 
 void FlashIndex::load(Entries entries) {
   if (entries.empty()) {
@@ -41,7 +41,7 @@ Status FlashIndex::fetch_entries(uint32_t hash) {
   if (fetched_.contains(hash)) {
     return {};
   }
-  // Then a search costs what all of it does, shared out among so many.
+  // So many fetches together cost about as much as loading all entries.
   constexpr uint64_t kLeastFetches = 64;
   constexpr uint64_t kEntriesForFetch = 512;
   if (fetched_.size() >= std::max(kLeastFetches, stored_->size() / kEntriesForFetch)) {
@@ -97,7 +97,8 @@ void FlashIndex::share() {
   gone_ = std::move(gone);
 }
 
-// To search the list once costs a fiftieth of what filling the slots does.
+// Fills the slots after kSearches searches. To search the list once costs a fiftieth of filling
+// the slots.
 bool FlashIndex::search_fills() const noexcept {
   if (searches_ < kSearches) {
     ++searches_;
@@ -143,7 +144,8 @@ bool FlashIndex::is_loaded(uint32_t hash, uint32_t position) const {
   return (loaded_ || stored_) && !is_gone(hash, position) && was_loaded(hash, position);
 }
 
-// Before a change, which is not worth it while the list has not been searched much.
+// Makes all entries the index's own, if enough of them came or went. Called before each change.
+// Does nothing while there is a list, because the list has not been searched much then.
 void FlashIndex::own_all_if_worth_it() {
   constexpr uint64_t kFewChanges = 1024;
   if (!loaded_ || view_.list ||
@@ -160,7 +162,7 @@ void FlashIndex::own_all_if_worth_it() {
   view_ = {};
 }
 
-// --- all of it -----------------------------------------------------------------------------------
+// --- all entries ---------------------------------------------------------------------------------
 
 bool FlashIndex::contains(uint32_t hash, uint32_t position) const {
   return own_.contains(hash, position) || is_loaded(hash, position);
@@ -274,7 +276,7 @@ bool FlashIndex::remove_entry(uint32_t hash, uint32_t position) {
   return true;
 }
 
-// The note comes first: it needs memory, and taking one back needs none (I3).
+// Makes the note first, because a note needs memory, and taking one back needs none (I3).
 template <class Change>
 bool FlashIndex::change(const FlashIndexUndo& note, Change&& change) {
   own_all_if_worth_it();

@@ -1,28 +1,28 @@
 // The index of a flash store: which record positions a key or a part of a value may have, in slot
 // caches.
 //
-//   stored   what the checkpoint has that was mounted, still on the device (stored_index.hpp). A
-//            search fetches the few entries with its hash; after many searches, and when something
-//            needs them all, all are loaded
-//   loaded   the same in memory, for all stores of the process that found the same
+//   stored   the entries of the checkpoint that was mounted, still on the device
+//            (stored_index.hpp). A search fetches the few entries with its hash. After many
+//            searches, and if all entries are needed, all are loaded
+//   loaded   the same entries in memory, for all stores of the process that found equal ones
 //            (loaded_index.hpp). A list at first, which a search reads as a whole; after some
 //            searches a slot cache
-//   gone     which of the loaded entries are no longer there
-//   own      entries that came since
-// When so much came and went that sharing is not worth two searches, all entries become the
-// index's own.
+//   gone     the loaded entries that are no longer there
+//   own      the entries that came since
+// After many changes, all entries become the index's own, because sharing them is not worth two
+// searches any more.
 //
 // Invariants
 //   I1  the entries (hash, position) are those that were loaded or inserted and not removed or
-//       replaced since: SlotCache has the rest. An entry is loaded and not gone, or it is own;
-//       never both. What is gone was loaded.
+//       replaced since. An entry is loaded and not gone, or it is own, but never both. An entry
+//       that is gone was loaded. The invariants of SlotCache hold, too.
 //   I2  every change is noted in the undo log, if there is one: undo() of each note, the newest
 //       first, gives the entries that were there before.
 //   I3  a change that throws std::bad_alloc is as if it had not been asked for.
 //   I4  while something is stored, the caller searches, replaces or removes a hash only after
-//       fetch() of it, and asks for all entries only after load_all(): these may fail. Anything
-//       else throws std::logic_error, because it would miss entries. Inserting and undoing need
-//       neither.
+//       fetch() of it, and asks for all entries only after load_all(). These two may fail. A call
+//       without them throws std::logic_error, because it would miss entries. insert() and undo()
+//       need neither.
 #pragma once
 
 #include <algorithm>
@@ -54,11 +54,11 @@ class FlashIndex {
  public:
   explicit FlashIndex(const SlotCacheOptions& options) : own_(options), gone_(options) {}
 
-  // Under which hash a key's head is found, and the part of a value that begins at `offset`.
+  // Return the hash of a key's head, and of the part of a value that begins at `offset`.
   uint32_t hash_of(std::span<const std::byte> key) const noexcept;
   uint32_t part_hash(uint64_t lsn, uint32_t offset) const noexcept;
 
-  // As SlotCache has it, but visit must not search: that may move what is visited.
+  // As SlotCache::find(), but visit must not search, because a search may move the entries.
   template <class Visit>
   bool find(uint32_t hash, Visit&& visit) const {
     return ((loaded_ || stored_) && find_loaded(hash, visit)) ||
@@ -71,7 +71,8 @@ class FlashIndex {
     }
   }
   bool contains(uint32_t hash, uint32_t position) const;
-  // All of them: (position, hash), ascending, so that what reads the records reads the device once.
+  // Returns all entries as (position, hash), ascending, so that a caller that reads their records
+  // reads the device once.
   using Entry = LoadedIndex::Entry;
   using Entries = LoadedIndex::Entries;
   Entries by_position() const;
@@ -81,32 +82,32 @@ class FlashIndex {
     return loaded - gone_.size() + own_.size();
   }
 
-  // Into an empty index, while nothing is noted: by ascending position.
+  // Load entries into an empty index, while nothing is noted. `entries` ascend by position.
   void load(Entries entries);
   void load(StoredIndex stored);
-  // Before that hash is asked for (I4).
+  // Call it before you ask for that hash (I4).
   Status fetch(uint32_t hash) { return stored_ ? fetch_entries(hash) : Status(); }
-  // Before all are.
+  // Call it before you ask for all entries (I4).
   Status load_all() { return stored_ ? load_entries() : Status(); }
-  // While it is on, an entry that was not fetched and is replaced or removed is taken to be stored;
-  // load_all() finds out.
+  // While it is on, the index assumes that an entry is stored if it was not fetched and is replaced
+  // or removed. load_all() verifies this.
   void believe(bool on) noexcept { believes_ = on; }
-  // Comes when all is loaded and nothing is noted. Stores of this process that have the same
-  // entries then hold them in memory once. O(size()).
+  // Shares the entries, so that stores of this process with the same entries hold them in memory
+  // once. Call it while nothing is noted. Does nothing if entries are stored. O(size()).
   void share();
-  // As SlotCache has them.
+  // As those of SlotCache.
   void insert(uint32_t hash, uint32_t position);
   bool replace(uint32_t hash, uint32_t from, uint32_t to);
   bool remove(uint32_t hash, uint32_t position);
   void clear();
 
-  // I2. The log outlives the index.
+  // From now on notes changes there (I2). The log outlives the index.
   void note_in(FlashUndoLog& undo) noexcept { undo_ = &undo; }
-  // Takes a change back that was noted; all later ones were taken back before. std::bad_alloc: it
+  // Takes back a change that was noted. All later ones were taken back before. std::bad_alloc: it
   // was not taken back.
   void undo(const FlashIndexUndo& change);
 
-  // Of all slots; those of a list must be filled for it (std::bad_alloc).
+  // Figures of all slots. figures() fills the slots if there is a list (std::bad_alloc).
   struct Figures {
     double load_factor = 0;
     uint64_t relocations = 0;
@@ -114,7 +115,7 @@ class FlashIndex {
     double load_at_last_expansion = 0;  // 0: none
   };
   Figures figures() const;
-  size_t memory_bytes() const noexcept;  // what is shared counts in full
+  size_t memory_bytes() const noexcept;  // shared entries count in full
 
   Status check() const;  // I1; O(size())
 

@@ -16,7 +16,7 @@ constexpr size_t kCheckpointBytesPerPiece = 14;
 // Blocks that are never charged to entries.
 constexpr uint32_t kOpenBlocks = 4;          // of the hot and the cold stream, and the next of each
 constexpr uint32_t kCheckpointRounding = 2;  // two checkpoints may coexist
-constexpr uint32_t kInFlightBlocks = 2;      // old and new versions do until a change is complete
+constexpr uint32_t kInFlightBlocks = 2;      // old and new versions coexist during a change
 constexpr uint32_t kReservedBlocks = FlashPolicy::kAnchorBlocks + kOpenBlocks + kFlashSpareBlocks +
                                      kCheckpointRounding + kInFlightBlocks;
 
@@ -71,8 +71,8 @@ uint64_t FlashLayout::usable_units(uint32_t bad_blocks) const noexcept {
   return uint64_t{geometry_.blocks - lost} * per_block;
 }
 
-// Of each entry two varints: the position, and the hash less the one before it. All of the latter
-// together are less than 2^32, so no more than 2^32 / 2^k of them are 2^k or more.
+// Each entry takes two varints: its position, and the difference of its hash to the one before it.
+// These differences sum to less than 2^32, so at most 2^32 / 2^k of them are 2^k or more.
 uint32_t FlashLayout::checkpoint_blocks(uint32_t touched_blocks, uint64_t entries) const noexcept {
   constexpr uint64_t kHashes = uint64_t{1} << 32;
   const auto position_bits = static_cast<uint64_t>(std::bit_width(geometry_.units() - 1));

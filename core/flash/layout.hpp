@@ -2,18 +2,18 @@
 //
 // Space
 //   A record longer than piece_units() is stored in pieces of that size, so a block wastes less
-//   than one piece at its end. Usable are, of the blocks that are neither bad nor reserved,
-//   units per block less headers, less one piece, less a share of two checkpoints. A key is charged
-//   the units of its pieces and one unit each for its place in the checkpoints. "full" means that
-//   the charges would exceed what is usable; or that a change of more than filled_units(), about
-//   an erase block, has no room beside the version that it replaces: both are there until the
-//   change is complete. A remove needs no charge.
+//   than one piece at its end. Blocks that are neither bad nor reserved are usable, except their
+//   headers, one piece, and a share of two checkpoints. A key is charged the units of its pieces,
+//   and one unit each for its place in the checkpoints. A store is full in two cases: the charges
+//   would exceed the usable units; or a change of more than filled_units(), about an erase block,
+//   has no room beside the version that it replaces, because both are there until the change is
+//   complete. A remove needs no charge.
 //
 // Invariants
 //   I1  a position is block · units_per_block() + offset; address() is its first byte.
-//   I2  a block's records fill filled_units() of it at least before the next one doesn't fit, if
-//       none is longer than piece_units(); what a longer one wastes it is charged.
-//   I3  whatever is charged usable_units() at most fits the device beside two checkpoints of it.
+//   I2  a block's records fill at least filled_units() of it before the next one doesn't fit, if
+//       none is longer than piece_units(). A longer record is charged for the units it may waste.
+//   I3  entries that are charged usable_units() at most fit the device beside two checkpoints.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ struct FlashLocation {
   uint32_t offset = 0;  // in program units
 };
 
-// So that a collection always has somewhere to copy to.
+// Blocks that are kept free, so that a collection always has room for its copies.
 inline constexpr uint32_t kFlashSpareBlocks = 2;
 
 class FlashLayout {
@@ -50,18 +50,18 @@ class FlashLayout {
   }
   uint64_t address(uint32_t position) const noexcept { return uint64_t{position} * unit_bytes(); }
   uint64_t block_address(uint32_t block) const noexcept { return geometry_.block_address(block); }
-  // From here to the block's end.
+  // Returns the bytes from here to the block's end.
   size_t room_bytes(uint32_t offset) const noexcept { return bytes_of(units_per_block() - offset); }
 
   uint32_t piece_units() const noexcept;
   FlashPieces pieces() const noexcept { return {piece_units(), unit_bytes()}; }
   size_t max_key_bytes() const noexcept;
-  // Units that an entry of these lengths is charged; kInvalid when one of them is too long.
+  // Returns the units that an entry of these lengths is charged; kInvalid if one is too long.
   Result<uint64_t> charge(size_t key_bytes, uint64_t value_bytes) const;
 
   uint32_t filled_units() const noexcept;  // I2
   uint64_t usable_units(uint32_t bad_blocks) const noexcept;
-  // For so many entries when so many blocks were ever used. An upper bound.
+  // Returns an upper bound for so many entries, if so many blocks were ever used.
   uint32_t checkpoint_blocks(uint32_t touched_blocks, uint64_t entries) const noexcept;
 
  private:

@@ -8,7 +8,7 @@
 namespace cuckoo {
 namespace {
 
-// The list of those that are shared. It is not destroyed at the process's end, because a store may
+// The list of shared indexes. Its lock is not destroyed at the process's end, because a store may
 // live longer than static variables do.
 constinit LoadedIndex* first_shared = nullptr;
 std::mutex& shared_mutex() noexcept {
@@ -46,7 +46,7 @@ std::shared_ptr<LoadedIndex> LoadedIndex::share(const std::shared_ptr<LoadedInde
     for (LoadedIndex* each = first_shared; each != nullptr && !other; each = each->next_) {
       if (each->hash_ == own->hash_ && each->size_ == own->size_ &&
           same_options(each->options_, own->options_)) {
-        other = each->weak_from_this().lock();  // none: it is just being let go
+        other = each->weak_from_this().lock();  // null: it is being destroyed
       }
     }
     if (!other) {
@@ -58,7 +58,7 @@ std::shared_ptr<LoadedIndex> LoadedIndex::share(const std::shared_ptr<LoadedInde
       first_shared = own.get();
     }
   }
-  // Of two that differ and have one hash, the second is not shared.
+  // If two indexes differ and have one hash, the second is not shared.
   return other && other->equals(*list) ? other : own;
 }
 
@@ -75,7 +75,7 @@ std::shared_ptr<const SlotCache> LoadedIndex::slots() {
   auto filled = std::make_shared<SlotCache>(options_);
   filled->insert_all(*view.list);
   const std::lock_guard lock(mutex_);
-  if (!view_.slots) {  // nobody was faster
+  if (!view_.slots) {  // no other thread was faster
     view_.slots = std::move(filled);
     view_.list.reset();
   }

@@ -1,19 +1,20 @@
-// What a store found on its device when it was mounted: the entries (position, hash) of its index,
-// which never change. Stores of one process that found the same hold it once.
+// The entries (position, hash) of a store's index, as a mount found them on the device. They never
+// change. Stores of one process whose entries are equal share one LoadedIndex.
 //
-// It is a list at first, by position. Who searches it more than a few times asks for the slots: it
-// is put into a slot cache then, once for all who hold it, and the list goes with the last reader
-// that still has it.
+// The entries are a list at first, sorted by position. A store that searches it more than a few
+// times calls slots(). This puts the entries into a slot cache, once for all stores that share
+// them. The list is freed together with the last view that still has it.
 //
 // Invariants
-//   I1  list and slots hold the same entries; one of them is there. The list ascends.
-//   I2  of those that share() returned, no two have the same entries: all of them are compared, no
-//       hash is believed. (One may stand aside while an equal one is just being let go.)
-//   I3  what a LoadedIndex::View holds is never written, and stays as long as the view.
+//   I1  a view has either the list or the slots, and both have the same entries. The list ascends.
+//   I2  share() gives equal entries once: it compares all entries, and does not rely on their hash.
+//       There are two exceptions. An index that is just being destroyed is not shared any more. An
+//       index is not shared either if a different one with the same hash is already there.
+//   I3  the list and the slots of a view are never written, and exist as long as the view.
 //
-// Threads: any function in any thread. A lock of the process is held while a list of pointers is
-// read or written, one of the index while a pointer is copied; never while entries are read.
-// Fork: as SQLite's allocator, see core/base/shared_buffer.hpp.
+// Threads: any thread may call any function. A lock of the process is held while the list of shared
+// indexes is read or written, and a lock of the index while a pointer is copied. No lock is held
+// while entries are read. Fork: as SQLite's allocator, see core/base/shared_buffer.hpp.
 #pragma once
 
 #include <cstddef>
@@ -39,17 +40,17 @@ class LoadedIndex : public std::enable_shared_from_this<LoadedIndex> {
   LoadedIndex(const LoadedIndex&) = delete;
   LoadedIndex& operator=(const LoadedIndex&) = delete;
 
-  // The one that a store of this process has already and that equals `own`; else `own`, for those
-  // that come. `own` is the caller's alone, and a list. O(entries).
+  // Returns an equal index that another store of this process has. If there is none, returns `own`,
+  // and shares it from now on. Only the caller has `own`, and it is a list. O(entries).
   static std::shared_ptr<LoadedIndex> share(const std::shared_ptr<LoadedIndex>& own);
 
-  // One of both.
+  // One of the two; the other is null.
   struct View {
     std::shared_ptr<const Entries> list;
     std::shared_ptr<const SlotCache> slots;
   };
   View view() const;
-  // std::bad_alloc: nothing changed.
+  // Fills the slots first, if the entries are a list. std::bad_alloc: nothing changed.
   std::shared_ptr<const SlotCache> slots();
 
   size_t size() const noexcept { return size_; }
@@ -59,10 +60,10 @@ class LoadedIndex : public std::enable_shared_from_this<LoadedIndex> {
 
   const SlotCacheOptions options_;
   const size_t size_;
-  // What is shared stands in a list of the process, under its lock.
+  // The links of the list of shared indexes, under the lock of the process.
   uint64_t hash_ = 0;
   LoadedIndex* next_ = nullptr;
-  LoadedIndex** link_ = nullptr;  // what points to this one; null: not in the list
+  LoadedIndex** link_ = nullptr;  // the pointer to this one; null: not in the list
 
   mutable std::mutex mutex_;
   View view_;

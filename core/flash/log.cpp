@@ -73,7 +73,7 @@ Result<bool> FlashLog::scan(uint32_t position, uint64_t sequence, std::span<cons
   };
   const size_t room = layout.room_bytes(offset);
   std::byte bytes[kMaxFlashRecordHeaderBytes] = {};
-  constexpr size_t kMostBytes = 20;  // of all headers but a head's
+  constexpr size_t kMostBytes = 20;  // of any header except a head's
   size_t have = std::min(room, kMostBytes);
   CUCKOO_TRY(read(0, std::span(bytes).first(have)));
   if (static_cast<FlashRecordType>(bytes[0] & ~std::byte{kLastOfBatch}) == FlashRecordType::kHead &&
@@ -97,7 +97,7 @@ Result<bool> FlashLog::scan(uint32_t position, uint64_t sequence, std::span<cons
     record.crc = load_le<uint32_t>(&bytes[12]);
     return true;
   }
-  // Of a drop the value, too: it says what becomes of other records.
+  // Reads the value of a drop, too, because it decides about other records.
   const bool is_drop = header->type == FlashRecordType::kDrop;
   std::vector<std::byte> head(is_drop ? size : header->head_bytes());
   std::copy_n(bytes, header->header_bytes(), head.begin());
@@ -120,7 +120,7 @@ Result<bool> FlashLog::scan(uint32_t position, uint64_t sequence, std::span<cons
 
 // --- writing -------------------------------------------------------------------------------------
 
-// A read may be wrong once.
+// Reads twice if it must, because a read may be wrong once.
 template <class Expected>
 Status FlashLog::verify(uint64_t address, size_t bytes, Expected expected, const char* otherwise) {
   constexpr int kTries = 2;
@@ -152,8 +152,8 @@ Status FlashLog::sync() {
   return {};
 }
 
-// What made the block free comes first. It is counted before: the block may be worn also by an
-// erase that fails.
+// Syncs first (B1), because records that made the block free must not be lost after the erase.
+// Counts the erase before it, because a failed erase may wear the block, too.
 Status FlashLog::erase(uint32_t block) {
   if (appended_) {
     CUCKOO_TRY(sync());
@@ -192,7 +192,7 @@ Status FlashLog::open_block(uint32_t block, FlashPurpose purpose, FlashBlockKind
   return {};
 }
 
-// The stream goes on in its next block, or in the best that works.
+// Opens the stream's next block, or the best other one that works.
 Status FlashLog::open_next(FlashStream& stream, FlashPurpose purpose) {
   const bool names_next = state_.policy.names_next_block();
   uint32_t block = stream.next != kNoBlock ? stream.next : state_.blocks.take();
@@ -202,7 +202,7 @@ Status FlashLog::open_next(FlashStream& stream, FlashPurpose purpose) {
       return Error{ErrorCode::kFull, "no erase block is free"};
     }
     const uint32_t next = names_next ? state_.blocks.take() : kNoBlock;
-    if (names_next && next == kNoBlock) {  // a mount would not find what comes behind
+    if (names_next && next == kNoBlock) {  // a mount would not find the records after it
       return Error{ErrorCode::kFull, "no erase block is free to go on in"};
     }
     Status opened = open_block(block, purpose, FlashBlockKind::kData, next);
@@ -241,7 +241,7 @@ Result<uint32_t> FlashLog::append(FlashStream& stream, FlashPurpose purpose,
     if (programmed.error().code != ErrorCode::kFlashFailure) {
       return programmed;
     }
-    // Nothing more goes into this block; what it holds is collected before it is given up.
+    // Appends nothing more to this block. A collection moves its live records before it is retired.
     state_.blocks.fail(stream.block);
     state_.blocks.append(stream.block, layout.units_per_block(), 0, 0);
     stream.offset = layout.units_per_block();

@@ -1,10 +1,10 @@
 // The log on the device: opening blocks, appending records, reading them back.
 //
 // Invariants
-//   I1  what append() answered is on the device, and the state knows it.
+//   I1  after append() returned a position, the record is on the device, and the state knows it.
 //   I2  a block whose program failed gets no further record; it is retired when it becomes free.
 //   I3  load() and read_head() give a record whose CRC holds, or an error.
-//   I4  an erase comes after a sync of what made the block free: Barriers in store.hpp.
+//   I4  an erase comes after a sync of the records that made the block free: B1 in policy.hpp.
 // Errors: kStorage: the device is gone. kFlashFailure: this block is worn out. kFull: no block is
 // free. kCorrupt: no record where one must be.
 #pragma once
@@ -35,29 +35,30 @@ class FlashLog {
   // --- reading
   Status read(uint64_t address, std::span<std::byte> out);
   uint64_t read_bytes() const noexcept { return read_bytes_; }  // by read(), not by load()
-  // The whole record at a position that the index knows, verified.
+  // Loads and verifies the whole record at a position that the index knows.
   Status load(uint32_t position, FlashLoadedRecord& record);
-  // A record without its value, verified that far; a drop with it. False: there is none.
+  // Reads and verifies a record without its value, but a drop with it. False: there is none.
   Result<bool> read_head(uint32_t position, FlashLogRecord& record);
-  // The same in a block with that sequence. `image`: the block, if it was read already, or empty.
+  // Does the same in a block with that sequence. `image`: the block's bytes if they were read
+  // already, or empty.
   Result<bool> scan(uint32_t position, uint64_t sequence, std::span<const std::byte> image,
                     FlashLogRecord& record);
 
   // --- writing
   Status program(uint64_t address, std::span<const std::byte> bytes);
   Status erase(uint32_t block);
-  // All that was programmed and erased before comes before all that follows.
+  // Makes the device do all programs and erases so far before any later one.
   Status sync();
   // Erases the block, unless nothing was programmed since it was, and writes its erase header.
   Status prepare(uint32_t block);
   // Prepares it and writes its open header.
   Status open_block(uint32_t block, FlashPurpose purpose, FlashBlockKind kind, uint32_t next);
-  // Gives the record's position. The stream goes on in another block when it must.
+  // Returns the record's position. The stream goes on in another block when it must.
   Result<uint32_t> append_hot(const FlashRecordHeader& header, std::span<const std::byte> key,
                               std::span<const std::byte> value);
   Result<uint32_t> append_cold(const FlashRecordHeader& header, std::span<const std::byte> key,
                                std::span<const std::byte> value);
-  // To the cold stream. `header` becomes that of the copy.
+  // Appends a copy to the cold stream. `header` becomes that of the copy.
   Result<uint32_t> append_copy(uint32_t from, FlashRecordHeader& header,
                                std::span<const std::byte> key, std::span<const std::byte> value);
 

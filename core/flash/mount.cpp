@@ -113,7 +113,7 @@ Status FlashMount::read_header(uint32_t block) {
   return {};
 }
 
-// A torn anchor may stand before a whole one, so every unit is looked at.
+// Looks at every unit, because a whole anchor may follow a torn one.
 Status FlashMount::scan_anchors(uint32_t block, uint64_t sequence) {
   const FlashLayout& layout = state_.layout;
   std::vector<std::byte> bytes(layout.geometry().block_bytes());
@@ -122,7 +122,7 @@ Status FlashMount::scan_anchors(uint32_t block, uint64_t sequence) {
     const std::span<std::byte> unit =
         std::span(bytes).subspan(layout.bytes_of(offset), kFlashMarkBytes);
     std::optional<FlashRecordHeader> mark = decode_flash_record_header(unit, sequence, offset);
-    if (!mark && !is_erased(unit)) {  // again
+    if (!mark && !is_erased(unit)) {  // reads again: a read may fail once
       CUCKOO_TRY(log_.read(layout.address(layout.position(block, offset)), unit));
       mark = decode_flash_record_header(unit, sequence, offset);
     }
@@ -148,8 +148,8 @@ Error FlashMount::broken_piece(uint32_t block, const char* what) const {
                  std::to_string(block) + ": " + what);
 }
 
-// The pieces, the first one first. They are a chain from the last one on: each names its number, 0
-// first, and the block of the one before it.
+// Returns the pieces, the first one first. They form a chain that begins with the last one: each
+// has its number, from 0 on, and names the block of the one before it.
 Result<std::vector<FlashMount::Piece>> FlashMount::read_chain(const Anchor& anchor) {
   std::vector<Piece> chain;
   state_.now.checkpoint_id = anchor.id;
@@ -196,7 +196,7 @@ Result<FlashMount::Piece> FlashMount::read_piece_header(uint32_t block) {
   return Piece{*decoded, block, opened->sequence};
 }
 
-// What they hold, one behind the other.
+// Returns the bytes of all pieces, one after the other.
 Result<std::vector<std::byte>> FlashMount::read_pieces(const std::vector<Piece>& pieces) {
   constexpr size_t kMostReserved = size_t{64} << 20;
   const FlashLayout& layout = state_.layout;
@@ -211,7 +211,7 @@ Result<std::vector<std::byte>> FlashMount::read_pieces(const std::vector<Piece>&
       return broken_piece(piece.block, "wrong CRC");
     }
     const std::span<const std::byte> value = value_in(piece.header, record);
-    if (bytes.empty()) {  // those behind the first are no longer
+    if (bytes.empty()) {  // no later piece is longer than the first
       bytes.reserve(std::min(pieces.size() * value.size(), kMostReserved));
     }
     bytes.insert(bytes.end(), value.begin(), value.end());
@@ -219,7 +219,7 @@ Result<std::vector<std::byte>> FlashMount::read_pieces(const std::vector<Piece>&
   return bytes;
 }
 
-// Every record is in a block that can hold it.
+// Checks that every record is in a block that can hold it.
 Status FlashMount::expect_places(const FlashIndex::Entries& entries) const {
   const FlashLayout& layout = state_.layout;
   uint64_t begin = 0;  // of the records in the block of the last position
@@ -292,8 +292,8 @@ class PieceReader {
 
 }  // namespace
 
-// On an atomic device the pieces stay where they are, until something is looked up. A bare one is
-// verified as a whole.
+// On an atomic device, reads the pieces only when a key is looked up. On a bare one, reads and
+// verifies all of them.
 Status FlashMount::adopt_index(FlashCheckpoint& checkpoint) {
   std::vector<uint32_t> blocks;
   for (const FlashIndexPiece& piece : checkpoint.pieces) {
@@ -347,18 +347,19 @@ Status FlashMount::adopt(FlashCheckpoint& checkpoint) {
 Status FlashMount::mount_torn() {
   CUCKOO_ASSIGN_OR_RETURN(const bool begun, tail_has_begun());
   FlashReplay replay(state_, log_, in_tail(hot_), in_tail(cold_));
-  // With anything behind it, the anchor was complete before: what it made free is free.
+  // If anything follows the anchor, it was complete before. So the blocks that it made free are
+  // free.
   if (begun) {
     CUCKOO_TRY(state_.sweep());
     CUCKOO_TRY(replay.run());
   }
   state_.now.streams.next_sequence = std::max(state_.now.streams.next_sequence, max_sequence_ + 1);
   if (state_.policy.may_reorder()) {
-    state_.now.streams.next_sequence += state_.layout.geometry().blocks;  // B2 of store.hpp
+    state_.now.streams.next_sequence += state_.layout.geometry().blocks;  // B2 of policy.hpp
   }
   Status recovered = free_other_anchor_blocks();
   if (recovered.ok()) {
-    // Never behind what may be torn (I1).
+    // Goes on in other blocks (I1).
     state_.now.streams.anchor.offset = state_.layout.units_per_block();
     state_.now.streams.hot.block = state_.now.streams.cold.block = kNoBlock;
     recovered =
@@ -387,7 +388,7 @@ Result<bool> FlashMount::tail_has_begun() {
     if (stream->block != kNoBlock && stream->offset < layout.units_per_block()) {
       std::vector<std::byte> unit(layout.unit_bytes());
       CUCKOO_TRY(log_.read(layout.address(layout.position(stream->block, stream->offset)), unit));
-      // Also when it is no record now: it may read otherwise the next time.
+      // Even if it is no record now, because the next read may give one.
       if (!is_erased(unit)) {
         return true;
       }
@@ -403,13 +404,14 @@ FlashReplay::Opened FlashMount::in_tail(const FlashReplay::Opened& opened) const
   return blocks;
 }
 
-// An anchor that can't be read now may be read by the next mount; the two newest may have to do
-// without each other. All other anchor blocks are erased before anything is.
+// Erases all anchor blocks except those of the two newest anchors, before any other block is
+// erased, because the next mount may read an anchor that this one can't read. It may also fail to
+// read the newest, so the second newest stays.
 Status FlashMount::free_other_anchor_blocks() {
   const Anchor& newest = found_.front();
   const auto before = std::find_if(found_.begin(), found_.end(),
                                    [&](const Anchor& anchor) { return anchor.id != newest.id; });
-  // Of the first checkpoint there may be none but its own; then the first of these.
+  // If all anchors name the newest checkpoint, the fallback is the oldest of them, found_.back().
   const Anchor& fallback = before != found_.end() ? *before : found_.back();
   const std::array keep{newest.block, fallback.block};
   std::vector<uint32_t> others = anchor_blocks_;
@@ -442,7 +444,7 @@ Status FlashMount::free_other_anchor_blocks() {
 }
 
 Status FlashMount::write_what_was_found(const FlashReplay& replay) {
-  // Blocks with copies of an interrupted collection or recovery only.
+  // Frees blocks that have only copies of an interrupted collection or recovery.
   for (const auto& [sequence, block] : in_tail(cold_)) {
     if (state_.blocks.at(block).live_units == 0 &&
         state_.blocks.at(block).kind == FlashBlockKind::kData && !replay.applied(block)) {
@@ -454,7 +456,7 @@ Status FlashMount::write_what_was_found(const FlashReplay& replay) {
   return checkpointer_.write();
 }
 
-// The last record of the newest batch may read well now and not the next time.
+// Copies the last record of the newest batch, because it may read well now and not the next time.
 Status FlashMount::append_newest_again(const FlashTailRecord& newest) {
   const uint32_t from = newest.position;
   if (newest.whole.empty() || !state_.index.contains(newest.hash, from)) {

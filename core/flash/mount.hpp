@@ -1,14 +1,14 @@
-// Making a store on a device, finding it again, and what a power cut makes necessary. An object of
-// this class lives as long as one format() or mount().
+// Makes a store on a device, finds it again, and repairs what a power cut left. An object of this
+// class lives as long as one format() or mount().
 //
-// A mount reads the newest anchor, its checkpoint, and replays the records behind it (replay.hpp).
-// On a bare device (policy.hpp) it then writes a checkpoint of what it found.
+// A mount reads the newest anchor and its checkpoint, and replays the records after it
+// (replay.hpp). On a bare device (policy.hpp) it then writes a checkpoint of all that it found.
 //
 // Invariants
-//   I1  on a bare device nothing is appended behind what may be torn: every stream goes on in
-//       another block.
-//   I2  … and nothing is erased before the new checkpoint holds what was found, except blocks of
-//       anchors: of those the two newest anchors' stay.
+//   I1  on a bare device nothing is appended after a record that may be torn: every stream goes on
+//       in another block.
+//   I2  on a bare device nothing is erased before the new checkpoint holds all that was found. Only
+//       blocks of anchors are, except those of the two newest anchors.
 //   I3  on an atomic device a mount writes nothing.
 #pragma once
 
@@ -33,24 +33,24 @@ class FlashMount {
              FlashCheckpointer& checkpointer) noexcept
       : state_(state), log_(log), anchors_(anchors), checkpointer_(checkpointer) {}
 
-  // An empty store on the device, whatever it held; an atomic one is erased.
+  // Makes an empty store. A bare device may hold anything; an atomic one must be erased.
   Status format();
   Status mount();
-  // After mount(): so few blocks are left that no checkpoint could be written. Reading only.
+  // After mount(): true if too few blocks are left for a checkpoint. Then the store only reads.
   bool worn_out() const noexcept { return worn_out_; }
 
  private:
   struct Anchor {
     uint64_t id = 0;  // of the checkpoint
     uint32_t last_block = kNoBlock;
-    uint32_t block = kNoBlock;  // where the mark stands
-    uint32_t offset = 0;        // of the unit behind it
+    uint32_t block = kNoBlock;  // with the mark
+    uint32_t offset = 0;        // of the unit after it
     uint64_t sequence = 0;      // of the block
   };
 
   // format
   Status prepare_anchor_blocks();
-  // what the device holds
+  // the contents of the device
   Status read_headers();
   Status read_header(uint32_t block);
   Status scan_anchors(uint32_t block, uint64_t sequence);
@@ -81,7 +81,7 @@ class FlashMount {
   FlashAnchors& anchors_;
   FlashCheckpointer& checkpointer_;
 
-  // What the block headers say; of an atomic device, those of the anchors only.
+  // From the headers of all blocks; on an atomic device, from those of the anchors only.
   FlashReplay::Opened hot_, cold_;  // ascending
   std::vector<uint32_t> anchor_blocks_;
   std::vector<Anchor> found_;  // newest first

@@ -1,5 +1,5 @@
-// What kind of device a flash store is on, as answers to the questions that the store asks. Nothing
-// else looks at FlashStoreOptions::atomic_device and wears_out.
+// Answers the questions of a flash store about the kind of its device. Nothing else looks at
+// FlashStoreOptions::atomic_device and wears_out.
 //
 // An atomic device is changed by a database, in transactions: nothing is ever torn.
 //   mount     It writes nothing and reads only what it must: it knows where the anchors are, and
@@ -11,16 +11,36 @@
 //             with room for both.
 //
 // A bare device, such as a file, may lose power at any moment.
-//   torn      What was programmed last may be half there, what reads as erased may not be, and a
-//             read may fail once. So a mount looks at every block, and writes a checkpoint before
-//             it lets anything be erased.
+//   torn      The last program may have written only a part of its bytes. A block that reads as
+//             erased may not be erased. A read may fail once. So a mount looks at every block, and
+//             writes a checkpoint before it lets anything be erased.
 //   reorders  Some bare devices may write in another order. Then a power cut leaves in each byte
 //             either its value at the last sync(), or any value that was written to it since. The
-//             barriers in store.hpp say where the store syncs.
-//   wear      A worn block may do nothing and say nothing. So whatever is erased or programmed is
-//             read before the store counts on it, and what failed is done again in another block. A
-//             free block may fail when it is taken, and a change that began may find no other:
-//             kFull then poisons, and the next mount finds everything except that change.
+//             barriers below say where the store syncs.
+//   wear      A worn block may do nothing and report no error. So the store reads whatever it
+//             erased or programmed before it counts on it, and does what failed again in another
+//             block. A free block may fail when it is taken, and a change that began may find no
+//             other: kFull then poisons, and the next mount finds everything except that change.
+//
+// Barriers, for a device that reorders (FlashStoreOptions::reordering_device). A power cut may undo
+// any of the writes since the last sync(), whatever their order was. One rule keeps the invariants
+// I1 … I4 of store.hpp: *the store programs nothing that relies on a write which is not synced,
+// except that a record follows the one before it*.
+//   B1  before an erase: the records or the anchor that made the block free are synced. Because
+//       every block is erased before it is used, all records that may be lost are in one block of
+//       each stream, the last one.
+//   B2  a power cut may take a block's header and leave a record in that block. Between two syncs
+//       this happens to each block once at most. So a mount skips as many block sequences as there
+//       are blocks. Then no new block gets the sequence that such a record was written for.
+//   B3  after a collection: its copies and its end are synced before a record replaces a copy.
+//   B4  before and after an anchor: first its checkpoint is synced, then the anchor. Only then
+//       anything is appended that counts on the anchor.
+//   B5  a mount syncs before it reads, because it counts on the records that it finds, and a
+//       process that was killed may have left them unsynced.
+// Within a block, a replay reads up to the first record that is not whole. All that it passes over
+// is later than that record in the order of the log, because hot records are in the order of their
+// LSNs, and a collection names the LSN before which it comes. So after a power cut the store has
+// the first n changes, for some n, and all that were synced are among them.
 #pragma once
 
 #include <algorithm>
@@ -54,11 +74,11 @@ class FlashPolicy {
         wears_out_(options.wears_out) {}
 
   // --- bare devices
-  // The last thing in a stream may be half there, and an older store's blocks may be, too.
+  // The last record of a stream may be torn, and so may the blocks of an older store.
   bool may_be_torn() const noexcept { return !atomic_; }
-  // Any record since the last sync may be torn, not only the last one in its stream.
+  // Any record since the last sync may be torn, not only the last one of its stream.
   bool may_reorder() const noexcept { return reorders_; }
-  // What is programmed or erased is read, to see whether it was.
+  // The store reads what it programmed or erased, to see whether it worked.
   bool verifies() const noexcept { return !atomic_; }
   // A mount leaves the device as it found it.
   bool mount_only_reads() const noexcept { return atomic_; }

@@ -5,10 +5,10 @@
 //            0 1 0xE5 · 1 1 format version · 2 2 zero · 4 4 erase count · 8 4 zero · 12 4 CRC
 //   unit 1   open header, programmed when a stream takes the block
 //            0 1 purpose · 1 7 sequence · 8 4 next block of this stream, FFFFFFFF: none · 12 4 CRC
-//   unit 2 … records and marks, one behind the other, each starting at a unit
+//   unit 2 … records and marks, one after the other, each starting at a unit
 //
-// Record: whole units. A mount reads the bytes before the value only, so these have a CRC of their
-// own. The other one is in the last 4 bytes, so in the unit that is programmed last.
+// Record: whole units. A mount reads only the bytes before the value, so these have a CRC of their
+// own. The other CRC is in the last 4 bytes, because their unit is programmed last.
 //   0   1  type
 //   1   2  key bytes K (a part has none)
 //   3   3  value bytes V in this record
@@ -24,8 +24,8 @@
 //   type                  LSN            first word               second word
 //   put, head, tombstone  its own        replaced(), 0: none      replaced_value_bytes()
 //   part                  its value's    0                        offset()
-//   … copied to the       as before      copied_from()            of a part offset(), else 0
-//     cold stream
+//   copies of these in    as before      copied_from()            part: offset(), others: 0
+//     the cold stream
 //   drop                  the next's     0                        replaced_value_bytes()
 //   checkpoint            checkpoint()   block_before()           piece()
 //   index                 checkpoint()   kNoBlock                 piece()
@@ -34,8 +34,8 @@
 //   anchor (mark)         checkpoint()   last_block()
 //
 // The CRC is CRC-32C of the block's sequence (8) ‖ the offset in the block in units (4) ‖ the
-// bytes before it: what is left of an earlier use of the block is never taken for a record. (Erase
-// headers: of the block's number (4) ‖ the bytes. Open headers: of the number (4) ‖ the bytes.)
+// bytes before it. So a record of an earlier use of the block is never taken for a new one. In
+// erase headers and open headers it is the CRC-32C of the block's number (4) ‖ the bytes before it.
 #pragma once
 
 #include <cassert>
@@ -80,7 +80,7 @@ class FlashRecordHeader {
     header.value_bytes = value_bytes;
     return header;
   }
-  // Of parts of a value of so many bytes.
+  // Returns the header of a drop, for parts of a value of `replaced_value_bytes` bytes.
   static FlashRecordHeader drop(uint64_t lsn, uint32_t replaced_value_bytes,
                                 uint32_t value_bytes) noexcept {
     FlashRecordHeader header(FlashRecordType::kDrop, lsn, 0, replaced_value_bytes);
@@ -211,31 +211,31 @@ class FlashRecordHeader {
 
 inline constexpr size_t kMaxFlashRecordHeaderBytes = 24;
 inline constexpr size_t kFlashRecordFixedBytes = 28;  // header and CRCs of all but heads
-inline constexpr size_t kFlashHeadFixedBytes = 32;    // … of a head
+inline constexpr size_t kFlashHeadFixedBytes = 32;    // header and CRCs of a head
 
-// The whole record, padded to units. key and value have the header's lengths.
+// Encodes a whole record, padded to units. key and value have the header's lengths.
 void encode_flash_record(const FlashRecordHeader& header, std::span<const std::byte> key,
                          std::span<const std::byte> value, uint32_t unit_bytes, uint64_t sequence,
                          uint32_t offset_units, std::vector<std::byte>& out);
 
-// The header alone; nullopt: these bytes begin no record (erased, torn, of an unknown type).
-// `bytes`: kMaxFlashRecordHeaderBytes or what is left of the block. A mark's CRC is verified,
-// a record's are not.
+// Returns the header alone; nullopt: these bytes begin no record (erased, torn, of an unknown
+// type). `bytes`: kMaxFlashRecordHeaderBytes, or fewer at the end of the block. Verifies a mark's
+// CRC, but not a record's.
 std::optional<FlashRecordHeader> decode_flash_record_header(std::span<const std::byte> bytes,
                                                             uint64_t sequence,
                                                             uint32_t offset_units);
-// A whole record, or its first head_bytes(): does the CRC in the last 4 bytes hold?
+// Returns whether the CRC in the last 4 bytes holds, for a whole record or its first head_bytes().
 bool verify_flash_record(std::span<const std::byte> record, uint64_t sequence,
                          uint32_t offset_units);
 
-// A whole record: it holds, and is what encode_flash_record() makes of header, key and value: the
-// bytes before its last CRC that have no meaning are FF.
+// Returns whether a whole record's CRC holds, and encode_flash_record() would make the same bytes
+// of its header, key and value. So all bytes without a meaning before its last CRC are FF.
 bool verify_whole_flash_record(const FlashRecordHeader& header, std::span<const std::byte> record,
                                uint64_t sequence, uint32_t offset_units);
 
 inline constexpr size_t kFlashDropHeaderBytes = 10;  // before the positions
 
-// A record's key and value in its bytes.
+// Return a record's key and value, as views of its bytes.
 inline std::span<const std::byte> key_in(const FlashRecordHeader& header,
                                          std::span<const std::byte> record) {
   return record.subspan(header.header_bytes(), header.key_bytes);

@@ -16,7 +16,7 @@ struct FlashStoreStats {
   uint64_t collections = 0;
   uint64_t checkpoints = 0;
   uint64_t record_reads = 0;  // records read to answer get() and find()
-  uint64_t false_reads = 0;   // … whose hash matched and whose key did not
+  uint64_t false_reads = 0;   // records among these whose hash matched and whose key did not
   uint64_t notes = 0;         // bits that the caller set (FlashStore::note)
 };
 

@@ -53,8 +53,8 @@ Status FlashReplay::run() {
   }
 }
 
-// Before a batch or collection is applied: the one before it was complete, so what it emptied may
-// become free (I3).
+// Call it before a batch or collection is applied. The one before it was complete, so the blocks
+// that it emptied may become free (I3).
 Status FlashReplay::begin_event() {
   if (state_.policy.may_be_torn()) {
     CUCKOO_TRY(state_.release_held());
@@ -73,7 +73,7 @@ Status FlashReplay::replay_batch() {
       if (!state_.policy.may_be_torn()) {
         return corrupt("the log ends in the middle of a change");
       }
-      return {};  // as if it had never begun
+      return {};  // as if the batch had never begun
     }
     const FlashRecordHeader& header = next->header;
     const bool follows = header.lsn == lsn || (!batch.empty() && header.lsn == lsn + 1);
@@ -133,10 +133,10 @@ Status FlashReplay::replay_collection() {
 
 // --- a stream's records --------------------------------------------------------------------------
 
-// The stream's next record, null behind its last one. Changes nothing but `stream`.
+// Returns the stream's next record, or null after its last one. Changes only `stream`.
 Result<const FlashTailRecord*> FlashReplay::peek(Stream& stream) {
   while (stream.next_record == stream.records.size()) {
-    if (stream.opens != kNoBlock) {  // nothing in it that counts: as if it were not opened
+    if (stream.opens != kNoBlock) {  // has no record that counts: as if it were not opened
       if (!state_.policy.may_be_torn()) {
         return nullptr;
       }
@@ -150,7 +150,7 @@ Result<const FlashTailRecord*> FlashReplay::peek(Stream& stream) {
   return &stream.records[stream.next_record];
 }
 
-// Reads the block that the stream went on in. False: it didn't.
+// Reads the stream's next block. Returns false if there is none.
 Result<bool> FlashReplay::read_next_block(Stream& stream) {
   const FlashLayout& layout = state_.layout;
   uint32_t block = stream.now.next;
@@ -184,7 +184,7 @@ Result<bool> FlashReplay::read_next_block(Stream& stream) {
   return true;
 }
 
-// There is a next record: peek() gave it.
+// Takes the next record, which peek() gave.
 Status FlashReplay::consume(Stream& stream, FlashTailRecord& record) {
   if (stream.opens != kNoBlock) {
     CUCKOO_TRY(open(stream));
@@ -216,8 +216,8 @@ Status FlashReplay::open(Stream& stream) {
   return {};
 }
 
-// A program that failed may have done all that it should; then the record stands in the next block,
-// too. `record` becomes the last of its copies.
+// Consumes the copies of a record. A program that failed may have written all of the record. Then
+// the next block has the record, too. `record` becomes the last copy.
 Status FlashReplay::consume_copies(Stream& stream, FlashTailRecord& record) {
   while (true) {
     CUCKOO_ASSIGN_OR_RETURN(const FlashTailRecord* const next, peek(stream));
@@ -231,7 +231,7 @@ Status FlashReplay::consume_copies(Stream& stream, FlashTailRecord& record) {
 
 // --- a block's records ---------------------------------------------------------------------------
 
-// All records of a block from `offset` on.
+// Reads all records of a block from `offset` on.
 Status FlashReplay::scan_block(Stream& stream, uint32_t block, uint32_t offset, uint64_t sequence) {
   constexpr int kTries = 2;  // a read may fail once without anything being torn
   for (int i = 0; i < kTries; ++i) {
@@ -246,8 +246,8 @@ Status FlashReplay::scan_block(Stream& stream, uint32_t block, uint32_t offset, 
   return expect_end(stream, block, offset, sequence);
 }
 
-// False: it ends in something that is no record. The block that may be torn is read at once: it may
-// read otherwise the next time.
+// Returns false if the block ends in bytes that are no record. Reads a block that may be torn in
+// one go, because the next read may give other bytes.
 Result<bool> FlashReplay::scan_once(Stream& stream, uint32_t block, uint32_t offset,
                                     uint64_t sequence) {
   const FlashLayout& layout = state_.layout;
@@ -289,7 +289,7 @@ Result<bool> FlashReplay::scan_once(Stream& stream, uint32_t block, uint32_t off
   return whole && is_erased(unit);
 }
 
-// All of its bytes. A mark was verified when it was read.
+// Verifies all bytes of a record. A mark was verified when it was read.
 Result<bool> FlashReplay::is_whole(const FlashTailRecord& record, uint64_t sequence,
                                    std::span<const std::byte> image) {
   if (record.header.is_mark()) {
@@ -302,8 +302,9 @@ Result<bool> FlashReplay::is_whole(const FlashTailRecord& record, uint64_t seque
                                    layout.locate(record.position).offset);
 }
 
-// The last record read may be torn, or the program that failed before the stream left the block:
-// then it doesn't count. False: that was so. Of the others a CRC of the head is enough.
+// Verifies the last record that was read. It may be torn, or its program failed before the stream
+// left the block. Then drops it, and returns false. For all other records the CRC of the head is
+// enough.
 Result<bool> FlashReplay::verify_last(Stream& stream, uint64_t sequence,
                                       std::span<const std::byte> image) {
   if (stream.records.empty() || stream.records.back().header.is_mark()) {
@@ -350,7 +351,7 @@ Status FlashReplay::expect_end(const Stream& stream, uint32_t block, uint32_t of
                             log_.scan(layout.position(block, offset), sequence, image, record));
     if (there) {
       return corrupt("unit " + std::to_string(broken) + " is no record, but unit " +
-                     std::to_string(record.position) + " behind it is one");
+                     std::to_string(record.position) + " after it is one");
     }
   }
   return {};

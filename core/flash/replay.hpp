@@ -1,19 +1,18 @@
-// The replay of the tail, that is of the records behind the newest checkpoint, in the order in
-// which they were appended. A mount does that, and a store that follows another one. An object of
-// this class lives as long as one replay.
+// Replays the tail, that is the records after the newest checkpoint, in the order in which they
+// were appended. A mount does that, and so does a store that follows another one. An object of this
+// class lives as long as one replay.
 //
-// The hot stream is in LSN order. A collection begins with a mark that holds the LSN of the batch
-// that came next: the two streams merge by it.
+// The hot stream is in LSN order. A collection begins with a mark that has the LSN of the batch
+// that came next. By this LSN the replay merges the two streams.
 //
 // Invariants
-//   I1  a batch or a collection is applied as a whole, when its end was read; a record that belongs
-//       to none is passed over where something may be torn, and an error otherwise.
+//   I1  a batch or a collection is applied as a whole, when its end was read. A record that belongs
+//       to none is passed over on a bare device, and is an error on an atomic one.
 //   I2  a torn record is the last one in its block; a record after it is an error. Where a device
 //       reorders, the replay verifies every record wholly. The log ends there with the first record
 //       that is not whole, and the replay ignores all later ones, of both streams.
-//   I3  where something may be torn, no block becomes free that the newest batch or collection
-//       emptied: its end may read otherwise the next time. Memory knows such blocks as held
-//       (state.hpp).
+//   I3  on a bare device, no block becomes free that the newest batch or collection emptied,
+//       because its end may read otherwise the next time. The state holds such blocks (state.hpp).
 #pragma once
 
 #include <cstdint>
@@ -43,12 +42,12 @@ class FlashReplay {
 
   // The last record of the newest batch, if nothing was collected after it.
   const FlashTailRecord& newest() const noexcept { return newest_; }
-  // Blocks of the cold stream with a collection that was applied.
+  // Returns true if the block has a part of a collection that was applied.
   bool applied(uint32_t block) const noexcept;
 
  private:
-  // What was read of a stream and not yet consumed: the records of its current block, or, while
-  // `opens` is one, of the next block. That is opened when its first record is consumed.
+  // The records of a stream that were read and not yet consumed. They are in its current block or,
+  // if `opens` is a block, in that one. That block is opened when its first record is consumed.
   struct Stream {
     FlashPurpose purpose;
     FlashStream& now;
@@ -60,7 +59,7 @@ class FlashReplay {
     uint32_t opens_erase_count = 0;
     FlashOpenHeader opens_header{};
 
-    // What was programmed last is in it.
+    // Returns true in the block that has the stream's last program.
     bool in_last_block() const noexcept { return next_opened == opened.size(); }
   };
 

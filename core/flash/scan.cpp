@@ -21,7 +21,7 @@ Error FlashScan::Block::lacks_units() const {
                  std::to_string(live_units_) + " units that the index points to");
 }
 
-// `out`: the bytes from that unit on. An error where the block has fewer.
+// Makes `out` the bytes from that unit on. Returns an error if the block has fewer.
 Status FlashScan::Block::load(const Source& from, uint32_t offset, size_t bytes,
                               std::span<const std::byte>& out) {
   constexpr size_t kWindowBytes = 16384;
@@ -42,14 +42,14 @@ Status FlashScan::Block::load(const Source& from, uint32_t offset, size_t bytes,
   return {};
 }
 
-// A record, or its head.
+// Verifies a record, or its head.
 Status FlashScan::Block::expect_intact(std::span<const std::byte> bytes, uint32_t offset) const {
   return verify_flash_record(bytes, block_.sequence, offset)
              ? Status()
              : corrupt("the record at unit " + std::to_string(position_) + " has a wrong CRC");
 }
 
-// `head`: the record's, verified.
+// `head`: the head of record_, verified.
 bool FlashScan::Block::is_live(const FlashIndex& index, std::span<const std::byte> head) const {
   const FlashRecordHeader& header = record_.header;
   const bool part = header.type == FlashRecordType::kPart;
@@ -111,7 +111,7 @@ Result<bool> FlashScan::Block::next(const Source& from) {
 
 // --- all of them ---------------------------------------------------------------------------------
 
-// Which blocks are hot, and what is in the cold ones.
+// Lists the hot blocks, and the entries of the cold ones.
 Status FlashScan::begin(const Source& from) {
   const FlashState& state = from.state;
   const FlashLayout& layout = state.layout;
@@ -152,7 +152,7 @@ Status FlashScan::next_hot(const Source& from) {
       const uint64_t lsn = hot_.record().header.lsn;
       if (lsn <= hot_lsn_) {
         return corrupt("the record at unit " + std::to_string(hot_.position()) + " has seq " +
-                       std::to_string(lsn) + ", behind " + std::to_string(hot_lsn_));
+                       std::to_string(lsn) + ", after LSN " + std::to_string(hot_lsn_));
       }
       hot_lsn_ = lsn;
       return {};

@@ -1,17 +1,21 @@
-// All entries of a store in LSN order, with their keys and values, for as long as nothing changes
+// Lists all entries of a store in LSN order, with their keys and values, as long as nothing changes
 // the store.
 //
-// The hot stream is in LSN order. So its blocks are read one behind the other, once each, and the
-// records are taken where they stand; which of them are live the index says, if anything in the
-// block is dead. What collections moved to the cold stream is in no order: it is listed first,
-// sorted, and read record by record, merged with the hot ones.
+// The hot stream is in LSN order. So the scan reads its blocks one after the other, once each. If
+// something in a block is dead, the scan asks the index which of the block's records are live. The
+// cold stream has the records that collections moved, in no order. So the scan first lists these,
+// and sorts the list by LSN. Then it merges them with the hot ones, and reads each by itself. For
+// example, if the hot stream has the LSNs 5 and 9, and the cold one 7 and 2, the scan gives 2, 5,
+// 7 and 9.
 //
 // Invariants
-//   I1  gives exactly the records of entries that the index points to, by ascending LSN.
-//   I2  a record that is given was verified, of one that is passed over its head was. A block in
-//       which less is found than is live in it is an error, and so is a hot stream out of order.
-//   I3  what becomes of the store's blocks and index is not noticed: who changes the store makes a
-//       new scan. Another store in the same state will do: nothing of a store is held.
+//   I1  next() gives exactly the records of entries that the index points to, by ascending LSN.
+//   I2  a record that next() gives was verified as a whole. If next() passes over a record, it
+//       verified the record's head. It is an error if a block has fewer live units than the block
+//       table says, or if the hot stream is out of order.
+//   I3  a scan does not notice changes of the store's blocks and index. A caller that changes the
+//       store makes a new scan. A scan may go on in another store that is in the same state,
+//       because it refers to no store between two calls.
 #pragma once
 
 #include <cstddef>
@@ -27,14 +31,15 @@ namespace cuckoo {
 
 class FlashScan {
  public:
-  // What is read; all of it between two changes.
+  // The store that is read. It must not change while the scan goes on.
   struct Source {
     const FlashState& state;
     FlashLog& log;
   };
-  // Goes on to the next entry. False: there is none.
+  // Goes on to the next entry. Returns false if there is none.
   Result<bool> next(const Source& from);
-  // The put or head that it is at. Its views are valid until next(), and until a record is loaded.
+  // Returns the put or head that the scan is at. Its views are valid until next(), and until a
+  // record is loaded.
   const FlashLoadedRecord& record() const noexcept { return record_; }
   uint32_t position() const noexcept { return position_; }
 
@@ -54,7 +59,7 @@ class FlashScan {
     Error lacks_units() const;
 
     uint32_t number_ = 0;
-    uint32_t offset_ = 0;      // of the record behind the one that it is at
+    uint32_t offset_ = 0;      // of the record after the current one
     uint32_t live_units_ = 0;  // from there on
     FlashBlock block_;
     FlashLoadedRecord record_;

@@ -9,7 +9,7 @@ namespace cuckoo {
 namespace {
 
 constexpr size_t kCacheLineBytes = 64;
-// Growing at a failed insert below this part of the limit would answer bad luck with memory.
+// Below this part of the limit, a failed insert is only bad luck. So the cache does not grow then.
 constexpr double kGrowAbove = 0.6;
 // How far ahead of an entry its buckets are fetched.
 constexpr uint64_t kAhead = 16;
@@ -23,8 +23,9 @@ constexpr double kLoadLimits[3][8] = {
     {0.9767, 0.9982, 0.9998, 0.9999, 0.9999, 0.9999, 0.9999, 0.9999},
 };
 
-// The part of the limit reserve() counts on: the search ends early. Measured at 1 M entries: (2, 1)
-// .88; (2, 2), (3, 1) and (4, 1) .957 and more; the others .974 and more.
+// Returns the part of the limit that reserve() counts on. It is below 1, because the search for a
+// path ends early. Measured at 1 M entries: (2, 1) .88; (2, 2), (3, 1) and (4, 1) .957 and more;
+// the others .974 and more.
 double reachable(const SlotCacheOptions& options) noexcept {
   const unsigned slots = options.hashes * options.ways;
   return slots == 2 ? 0.87 : slots <= 4 ? 0.95 : 0.97;
@@ -70,7 +71,7 @@ bool SlotCache::contains_all(
 void SlotCache::insert(uint32_t hash, uint32_t position) {
   assert(position != 0);
   const Slot entry{hash, position};
-  // With a copy of it in the stash the search failed once, and would again.
+  // If the stash has an entry of this hash, the search failed once, and would fail again.
   while (!place(table_, entry) && (stash_has(hash) || !relocate(table_, entry))) {
     if (!growth_helps(hash)) {
       stash_.insert(packed(hash, position));
@@ -154,7 +155,7 @@ SlotCache::Slot* SlotCache::empty_slot(const Table& table, uint64_t index) const
   return nullptr;
 }
 
-// The end of the stash, or the first entry with this hash or a greater one.
+// Returns the first entry with this hash or a greater one, or the end of the stash.
 SlotCache::Stash::const_iterator SlotCache::first_in_stash(uint32_t hash) const noexcept {
   return stash_.lower_bound(packed(hash, 0));
 }
@@ -167,7 +168,7 @@ bool SlotCache::stash_has(uint32_t hash) const noexcept {
   return at != stash_.end() && unpacked(*at).hash == hash;
 }
 
-// For an entry that found no place.
+// Returns whether growth may help an entry that found no slot.
 bool SlotCache::growth_helps(uint32_t hash) const noexcept {
   if (table_.buckets == kMaxBuckets || load_factor() <= kGrowAbove * options_.load_limit() ||
       stash_has(hash)) {
@@ -210,8 +211,8 @@ bool SlotCache::place_in(Table& table, uint64_t index, Slot entry) const noexcep
   return true;
 }
 
-// The bucket of `next` that has the same part of it as bucket `index`, where the entry stands, has
-// of table_.
+// Returns the bucket of `next` to which an entry of bucket `index` goes first: if `index` is the
+// second of its buckets, the second one in `next`.
 uint32_t SlotCache::successor(const Table& next, Slot entry, uint64_t index) const noexcept {
   const Buckets now = buckets_of(entry.hash, table_.buckets);
   unsigned i = 0;
@@ -221,7 +222,8 @@ uint32_t SlotCache::successor(const Table& next, Slot entry, uint64_t index) con
   return buckets_of(entry.hash, next.buckets).at[i];
 }
 
-// False: there is no path to an empty slot, or none that short; nothing changed.
+// Inserts an entry along a path to an empty slot. Returns false, and changes nothing, if there is
+// none, or none that is short enough.
 bool SlotCache::relocate(Table& table, Slot entry) noexcept {
   const Buckets roots = buckets_of(entry.hash, table.buckets);
   Search search;
@@ -239,8 +241,8 @@ bool SlotCache::relocate(Table& table, Slot entry) noexcept {
   return false;
 }
 
-// Appends the buckets that the entries of a full one lead to. True when the last one has an empty
-// slot.
+// Appends the buckets to which the entries of a full bucket may move. Returns true if the last one
+// has an empty slot.
 bool SlotCache::expand(const Table& table, Search& search, uint32_t parent) const noexcept {
   const Node node = search.nodes[parent];
   const Slot* const slots = bucket(table, node.bucket);
@@ -273,7 +275,8 @@ bool SlotCache::expand(const Table& table, Search& search, uint32_t parent) cons
   return false;
 }
 
-// From the free end backwards: an entry is written to its new slot before it leaves the old one.
+// Moves the entries from the free end backwards: each is written to its new slot before its old one
+// is overwritten.
 void SlotCache::move_along(Table& table, const Search& search, Slot entry) noexcept {
   const Node* node = &search.nodes[search.count - 1];
   Slot* free = empty_slot(table, node->bucket);
@@ -329,7 +332,7 @@ void SlotCache::rehash(uint64_t buckets) {
     if (place(table, unpacked(*at)) || relocate(table, unpacked(*at))) {
       placed.push_back(*at);
       ++at;
-    } else {  // nor its copies
+    } else {  // the others of this hash find no place either
       at = stash_.upper_bound(packed(unpacked(*at).hash, ~uint32_t{0}));
     }
   }

@@ -1,21 +1,22 @@
-// Where in the log a key may be: a multimap of 32-bit key hashes to 32-bit positions, exact for the
-// entries it holds. Two keys may have one hash, so a position is a "probably" that only the key in
-// the log confirms: n / 2^32 wrong positions per look-up at n entries.
+// Says where in the log a key may be: a multimap of 32-bit key hashes to 32-bit positions, exact
+// for the entries that it holds. Two keys may have one hash. So a position is a "probably" that
+// only the key in the log confirms: n / 2^32 wrong positions per look-up at n entries.
 //
 // Layout
 //   slot      hash (32 bits), position (32 bits, in program units, never 0); (0, 0): empty
 //   bucket    `ways` slots; (2, 4) has buckets of 32 bytes, two to a cache line
-//   stash     ordered set of hash·2^32 + position: what found no slot
+//   stash     ordered set of hash·2^32 + position: the entries that found no slot
 //   m = mix64(hash xor seed); m' = mix64(m + kGoldenStep)
-//   bucket i = high(32 bits of m or m'·buckets): any number of buckets, and all that it takes to
-//   find an entry's buckets is in its slot: relocating and growing never read the log.
+//   bucket i = high(32 bits of m or m' · buckets). So there may be any number of buckets. A slot
+//   has all that it takes to find its entry's buckets, so relocating and growing never read the
+//   log.
 //
 // Invariants
-//   I1  a slot is empty, both words 0, or its position is not 0; so is no stash entry's.
-//   I2  an entry in a slot stands in one of its `hashes` buckets.
+//   I1  a slot is empty, both words 0, or its position is not 0. No stash entry's position is 0.
+//   I2  an entry in a slot is in one of its `hashes` buckets.
 //   I3  table_.occupied = slots that are not empty; size() = that + entries of the stash.
 //   I4  no entry (hash, position) is there twice.
-//   I5  an insert always succeeds, or throws and leaves all entries as they were: they move only
+//   I5  an insert always succeeds, or throws and leaves all entries as they were. Entries move only
 //       along a path that was found as a whole, from the free end backwards.
 //
 // Operations
@@ -23,17 +24,19 @@
 //   insert    first a free slot in a bucket; then the shortest relocation path, searched breadth
 //             first over at most kMaxSearchNodes nodes; then, if the load is above 0.6 × the proved
 //             limit of (hashes, ways), growth to 5/4; then the stash. An entry goes to the stash at
-//             once when growing can't help it: half of its slots hold its own hash, or the stash
-//             does.
+//             once if growth can't help it, because half of its slots hold its own hash, or the
+//             stash does.
 //   remove    O(1); a stash entry of the same hash takes the slot.
-//   growth    a new array is filled aside, in a loop, with what is in the old one and the stash. An
-//             entry keeps to the one of its buckets' numbers that it stood by, if there is room:
-//             bucket numbers are in proportion, so both arrays are gone through from front to back.
-// The shortest path visits no bucket twice: the part between two visits could be left out, and
-// breadth first the rest would have been found before. So every slot on it is moved once.
+//   growth    fills a new array with the entries of the old one and of the stash. For example, an
+//             entry that is in the second of its old buckets goes to the second of its new ones, if
+//             there is room. Bucket numbers grow in proportion, so both arrays are gone through
+//             from front to back.
+// The shortest path visits no bucket twice, because without the part between two visits it would be
+// shorter, and a breadth-first search would have found that path before. So every slot on it is
+// moved once.
 //
-// Limits: 2^32 buckets; a full table of that size goes on in the stash.
-// Errors: std::bad_alloc, and then the same entries as before.
+// Limits: 2^32 buckets; if a table of that size is full, entries go to the stash.
+// Errors: std::bad_alloc; then the entries are the same as before.
 // Reference: Fountoulakis, Khosla, Panagiotou: "The Multiple-Orientability Thresholds for Random
 // Hypergraphs", SODA 2011 (the limits). Erlingsson, Manasse, McSherry: "A Cool and Practical
 // Alternative to Traditional Hash Tables", WDAS 2006 (buckets with several ways).
@@ -52,11 +55,11 @@
 namespace cuckoo {
 
 struct SlotCacheOptions {
-  unsigned hashes = 2;  // buckets an entry may stand in: 2 … 4
+  unsigned hashes = 2;  // buckets that an entry may be in: 2 … 4
   unsigned ways = 4;    // slots in a bucket: 1 … 8
-  uint64_t seed = 0;    // so that nobody can choose keys that collide
+  uint64_t seed = 0;    // random, so that an attacker can't choose keys that collide
 
-  // (hashes, ways)-tables with more buckets than a few get this full, and no fuller.
+  // Returns how full a table with these options gets, if it has more than a few buckets.
   double load_limit() const noexcept;
 };
 
@@ -69,26 +72,27 @@ class SlotCache {
   SlotCache& operator=(SlotCache&&) noexcept = default;
 
   // Calls visit(position) for every entry with exactly this hash, buckets before the stash, until
-  // it returns true; returns whether it did. visit must not change the cache.
+  // visit returns true. Returns whether it did. visit must not change the cache.
   template <class Visit>
   bool find(uint32_t hash, Visit&& visit) const;
   bool contains(uint32_t hash, uint32_t position) const noexcept;
-  // (position, hash); all of these are there.
+  // Returns whether all of these (position, hash) are there.
   bool contains_all(std::span<const std::pair<uint32_t, uint32_t>> entries) const noexcept;
-  // Starts to read what find() and insert() read first.
+  // Fetches the memory that find() and insert() read first.
   void prefetch(uint32_t hash) const noexcept { prefetch(table_, hash); }
   // The entry must not be there yet; position is not 0.
   void insert(uint32_t hash, uint32_t position);
-  // (position, hash), distinct and not there yet. Faster than one by one: what is needed next is
-  // fetched ahead.
+  // Inserts (position, hash), distinct and not there yet. Faster than one by one, because the
+  // buckets of the next entries are fetched ahead.
   void insert_all(std::span<const std::pair<uint32_t, uint32_t>> entries);
-  // In place. `to` must not be there under this hash. False: `from` is not there.
+  // Replaces the position in its slot. `to` must not be there under this hash. False: `from` is not
+  // there.
   bool replace(uint32_t hash, uint32_t from, uint32_t to) noexcept;
   bool remove(uint32_t hash, uint32_t position) noexcept;
   template <class Visit>
   void for_each(Visit&& visit) const;  // visit(hash, position), in any order
 
-  // Where entries are, for a picture of it. Slot i is slot i % ways of bucket i / ways.
+  // Show where entries are, for a picture. Slot i is slot i % ways of bucket i / ways.
   struct Entry {
     uint32_t hash = 0;
     uint32_t position = 0;  // 0: the slot is empty
@@ -121,8 +125,8 @@ class SlotCache {
   static constexpr unsigned kMaxWays = 8;
   static constexpr uint64_t kFirstBuckets = 8;
   static constexpr uint64_t kMaxBuckets = uint64_t{1} << 32;
-  // Enough for a load of .96 at (2, 4). Three times as many reach .97; then inserts into a growing
-  // cache take a third more time, and an entry takes 0.07 bytes less.
+  // So many are enough for a load of .96 at (2, 4). With three times as many it is .97. But then
+  // inserts into a growing cache take a third more time, and an entry takes only 0.07 bytes less.
   static constexpr size_t kMaxSearchNodes = 600;
   static constexpr uint16_t kNoParent = 0xFFFF;
 
@@ -136,13 +140,13 @@ class SlotCache {
     uint64_t buckets = 0;
     uint64_t occupied = 0;
   };
-  // A bucket the search reached: the entry in slot `way` of nodes[parent] may move here.
+  // A bucket that the search reached. The entry in slot `way` of nodes[parent] may move to it.
   struct Node {
     uint32_t bucket;
     uint16_t parent;
     uint16_t way;
   };
-  // Buckets in the order they were reached. The last node found may lead beyond the limit.
+  // Buckets in the order in which they were reached. The last ones may be beyond the limit.
   struct Search {
     uint32_t count = 0;
     Node nodes[kMaxSearchNodes + kMaxWays * kMaxHashes];
@@ -162,7 +166,7 @@ class SlotCache {
   struct Buckets {
     uint32_t at[kMaxHashes];
   };
-  // The hashes_ buckets of an entry; equal ones can be among them.
+  // Returns the `hashes` buckets of an entry. Two of them can be equal.
   Buckets buckets_of(uint32_t hash, uint64_t buckets) const noexcept;
   Slot* bucket(const Table& table, uint64_t index) const noexcept {
     return table.slots + index * options_.ways;
@@ -221,7 +225,7 @@ bool SlotCache::find(uint32_t hash, Visit&& visit) const {
     const uint64_t mixed = mix(hash);
     const Slot* const one = table_.slots + uint64_t{4} * scale(mixed & 0xFFFFFFFF, table_.buckets);
     const Slot* const two = table_.slots + uint64_t{4} * scale(mixed >> 32, table_.buckets);
-    // Both buckets without a branch between them.
+    // Compares both buckets without a branch between them.
     const int held =
         static_cast<int>(four_hold(one, hash)) | static_cast<int>(four_hold(two, hash));
     if (held != 0 &&

@@ -1,15 +1,15 @@
-// What a flash store has in memory: the index, the block table, the streams and some figures, and
-// what each record of the log does to them. It reads nothing from the device.
+// A flash store's memory: the index, the block table, the streams and some figures. Its functions
+// do to them what each record of the log says. It reads nothing from the device.
 //
 // A put and a mount call the same functions for the same records: open(), append(), apply(),
 // apply_collection(). That is how a mount gets the state of the store that wrote them.
 //
 // Invariants, besides I5 … I7 of store.hpp, which are about this state
-//   S1  the state is a pure function of the newest checkpoint and of the calls since: of nothing
-//       that only the writer knows.
+//   S1  the state is a pure function of the newest checkpoint and of the calls since. It depends on
+//       nothing that only the writer knows.
 //   S2  a block becomes free only when nothing in it is live, it is no part of the tail and no
 //       stream writes to it; while releases are held, only after release_held().
-//   S3  undo_to() gives the state of the mark, but for the counts of reads.
+//   S3  undo_to() gives the state of the mark, except the counts of reads.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ struct FlashLogRecord {
   uint32_t hash = 0;            // of a record that the index knows
   uint32_t crc = 0;             // of its head
   uint64_t charged = 0;         // units of an entry; 0: not computed yet
-  uint64_t charged_before = 0;  // … of the entry that this record replaces or removes
+  uint64_t charged_before = 0;  // units of the entry that this record replaces or removes
   std::vector<std::byte> drop;  // a drop's value: it says which parts are dead
 };
 
@@ -46,7 +46,7 @@ class FlashState {
   FlashState(const FlashState&) = delete;
   FlashState& operator=(const FlashState&) = delete;
 
-  void reset();  // to that of an empty device, whose geometry may have changed
+  void reset();  // to the state of an empty device, whose geometry may have changed
   void grow();   // the device has more blocks than before
 
   const FlashPolicy policy;
@@ -61,29 +61,31 @@ class FlashState {
   void set_poisoned(bool poisoned) noexcept { poisoned_ = poisoned; }
   // Passes the status on; an error poisons.
   Status fail(Status status) noexcept;
-  // kFull, which says that the device is worn out when it is.
+  // Returns kFull. Its text says so if the device is worn out.
   Error full(const std::string& why) const;
 
   // --- what the log does
   void fold(uint64_t value) noexcept;  // into the digest
   void open(uint32_t block, FlashBlockKind kind, uint32_t erase_count, uint64_t sequence);
-  // The stream's next record: what it makes of stream, block, digest and tail.
+  // Updates stream, block, digest and tail for the stream's next record.
   void append(FlashStream& stream, const FlashRecordHeader& header, uint32_t position,
               uint32_t crc);
-  // What it makes of index and liveness. kCorrupt: it names a record that is not there.
+  // Updates the index and the live units. kCorrupt: the record names one that is not there.
   Status apply(const FlashLogRecord& record);
-  // The index points to the copies now, and the victim is free.
+  // Makes the index point to the copies, and frees the victim.
   Status apply_collection(std::span<const FlashLogRecord> copies, uint32_t victim);
 
   // --- blocks that become free (S2)
   Status release_if_dead(uint32_t block);
-  // Until the batch or the collection that leaves nothing live in a block is complete it stays.
+  // Keeps each block that loses its last live record until release_held(), that is until the batch
+  // or the collection is complete.
   void hold_releases() noexcept { holding_ = true; }
   Status release_held();
   void forget_held() noexcept;  // sweep() finds them
-  // Everything that nothing points to and no mount needs becomes free.
+  // Frees every block that nothing points to and no mount needs.
   Status sweep();
-  // While one exists, what is applied was done before: a block that becomes free is not erased.
+  // While one exists, the records that are applied took effect before. So a block that becomes free
+  // is not erased again.
   class Replaying {
    public:
     explicit Replaying(FlashState& state) noexcept : state_(state) { set(true); }
@@ -101,19 +103,20 @@ class FlashState {
 
   // --- marks (S3)
   size_t mark(int savepoint) { return undo.mark(savepoint, layout.geometry().blocks, now); }
-  // Takes everything since that mark back, except what is on the device; the mark stays. Without
-  // memory for it: poisoned.
+  // Takes back everything since that mark in memory, but nothing on the device. The mark stays. If
+  // memory runs out, the state is poisoned.
   void undo_to(size_t number) noexcept;
 
-  // What differs from `other`; empty: nothing does. Loads both indexes.
+  // Returns the first difference to `other`, or an empty text. Loads both indexes.
   std::string difference_to(FlashState& other);
-  // I7 of store.hpp, the index and the block table. Reads no record.
+  // Verifies I7 of store.hpp, the index and the block table. Reads no record.
   Status check() const;
 
  private:
-  // What a change replaces must be there. What a replay repeats was; the state's digest says so.
+  // Loads the hash's part of the index, because the entry that a change replaces must be in it. A
+  // replay skips this: the digest proves that it was.
   Status fetch(uint32_t hash) { return replaying_ ? Status() : index.fetch(hash); }
-  // `known` unless it is 0. The writer has computed it; a replay has not.
+  // Returns `known` unless it is 0. The writer has computed it; a replay has not.
   Result<uint64_t> charge(uint64_t known, size_t key_bytes, uint64_t value_bytes) const {
     return known != 0 ? Result<uint64_t>(known) : layout.charge(key_bytes, value_bytes);
   }

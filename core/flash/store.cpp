@@ -277,7 +277,8 @@ Result<bool> FlashStore::remove(std::span<const std::byte> key) {
   return size() < before;
 }
 
-// Also whether the batch's charges leave room. A key named again is charged for each time.
+// Also returns kFull if there is no room for the batch. A key that is named again is charged each
+// time.
 Result<FlashStore::Need> FlashStore::need_of(std::span<const Change> batch, IfPresent if_present) {
   const FlashPieces cut = state_.layout.pieces();
   Need need;
@@ -317,7 +318,8 @@ Result<FlashStore::Need> FlashStore::need_of(std::span<const Change> batch, IfPr
   return need;
 }
 
-// `charged` units stay, `added` come, and until that is complete `appended` stand beside all.
+// Returns kFull unless `charged` + `added` units fit, and the `appended` units fit beside the units
+// that they replace.
 Status FlashStore::expect_room(uint64_t charged, uint64_t added, uint64_t appended) const {
   const auto fits = [&](uint64_t usable) {
     return charged + added <= usable &&
@@ -356,7 +358,7 @@ Status FlashStore::carry_out(std::span<const Change> batch, const Need& need) {
   CUCKOO_TRY(writable());
   const uint64_t collections = state_.now.stats.collections;
   CUCKOO_TRY(collector_.make_room(need.units, need.records));
-  // What the first change replaces is known, unless a collection may have moved it.
+  // The entry that the first change replaces is known, unless a collection may have moved it.
   Found one = need.first;
   bool known = state_.now.stats.collections == collections;
   state_.hold_releases();
@@ -417,8 +419,8 @@ Status FlashStore::append_parts(const Change& change, uint64_t lsn, uint32_t fir
   return {};
 }
 
-// Drops first, then the record that replaces or removes, then the parts: what is dropped is found
-// by its position, and the newest parts are the only ones of their LSN.
+// Appends the drops first, then the record that replaces or removes, then the parts. A drop names
+// its parts by their positions, and the newest parts are the only ones of their LSN.
 Status FlashStore::write_one(const Change& change, const Found& found, bool last) {
   const std::optional<FlashEntry>& old = found.old;
   const std::span<const std::byte> key = change.key.bytes;

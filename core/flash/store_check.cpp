@@ -9,7 +9,7 @@
 
 namespace cuckoo {
 
-// What the records say, to be compared with what memory says.
+// Sums over the records, to be compared with those in memory.
 struct FlashStore::Tally {
   std::vector<uint32_t> live;  // units, of each block
   uint64_t heads = 0;
@@ -77,7 +77,7 @@ Status FlashStore::check_block_bytes(uint32_t block, std::vector<std::byte>& byt
         rest.first(std::min(rest.size(), kMaxFlashRecordHeaderBytes)), opened->sequence, offset);
     const size_t size = header ? layout.bytes_of(header->units(layout.unit_bytes())) : 0;
     if (!header || size > rest.size()) {
-      return {};  // nothing was appended here; what the index points to is checked by itself
+      return {};  // nothing was appended here; check_record() checks what the index points to
     }
     const auto record = rest.first(size);
     if (header->is_mark() ? !is_erased(record.subspan(kFlashMarkBytes))
@@ -103,7 +103,7 @@ Status FlashStore::check_records(const Poll& poll) {
   return check_tally(tally);
 }
 
-// I5, of one slot.
+// Checks I5 for one slot.
 Status FlashStore::check_record(uint32_t position, uint32_t hash, Tally& tally) {
   const auto wrong = [&](const std::string& what) {
     return corrupt("the record at unit " + std::to_string(position) + " " + what);
@@ -149,7 +149,7 @@ Status FlashStore::check_record(uint32_t position, uint32_t hash, Tally& tally) 
   return read_value({header.lsn, position, header.total_value_bytes}, record, value);
 }
 
-// I5, of all slots together, and I6.
+// Checks I5 for all slots together, and I6.
 Status FlashStore::check_tally(const Tally& tally) const {
   if (tally.heads != state_.now.heads || tally.charged != state_.now.charged_units ||
       tally.part_bytes != tally.part_bytes_expected) {
@@ -172,7 +172,7 @@ Status FlashStore::check_tally(const Tally& tally) const {
   return {};
 }
 
-// I1, where a mount writes nothing.
+// Checks I1 where a mount writes nothing.
 Status FlashStore::check_mount() {
   if (!state_.policy.mount_only_reads()) {
     return {};

@@ -23,7 +23,7 @@ size_t put_varint(uint32_t value, std::byte* to) noexcept {
   return size;
 }
 
-// False: the bytes end before it, or it has too many.
+// Returns false if the bytes end before the varint does, or it has too many.
 bool take_varint(std::span<const std::byte> bytes, size_t& at, uint64_t& value) noexcept {
   value = 0;
   for (unsigned shift = 0; at < bytes.size() && shift < 7 * kMostVarintBytes; shift += 7) {
@@ -36,7 +36,7 @@ bool take_varint(std::span<const std::byte> bytes, size_t& at, uint64_t& value) 
   return false;
 }
 
-// By digits of a number, the lowest first. What is equal keeps its order.
+// Sorts by the digits of a number, the lowest first. Equal entries keep their order.
 template <class Number>
 void sort_by_digits(FlashIndexEntries& entries, Number number) {
   constexpr unsigned kDigitBits = 11;

@@ -1,16 +1,16 @@
-// The index of a checkpoint as it lies on the device: searched where it is, so that a first look-up
-// reads a few pages and not all of it.
+// The index of a checkpoint on the device. It is searched there, so that the first look-up reads a
+// few pages and not the whole index.
 //
 // Layout
-//   entries ascend by (hash, position) and are cut into pieces, each in an erase block of its own.
-//   What is left over for the last piece is in the checkpoint itself (checkpoint.hpp), which also
-//   has the table of the pieces: where each is and the hash it begins with.
+//   Entries ascend by (hash, position) and are cut into pieces, each in an erase block of its own.
+//   The last entries, which fill no piece, are in the checkpoint itself (checkpoint.hpp). It also
+//   has the table of the pieces: where each is, and the hash that it begins with.
 //
 // Invariants
 //   I1  a piece is verified whenever it is read: it is the one that the checkpoint wrote, its
-//       entries ascend, and each is at a place where the device can have a record. Whether the
-//       record is there is seen when it is read.
-//   I2  nothing of it changes: what came and went since is FlashIndex's.
+//       entries ascend, and each is at a place where the device can have a record. Only a read of
+//       the record shows whether it is there.
+//   I2  a stored index never changes. FlashIndex has the later changes.
 #pragma once
 
 #include <cstddef>
@@ -36,18 +36,18 @@ struct FlashIndexPiece {
   friend bool operator==(const FlashIndexPiece&, const FlashIndexPiece&) = default;
 };
 
-// By ascending position, and by digits: a checkpoint of a million entries spent most of its time in
-// std::sort.
+// Sorts by ascending position, and by digits, because a checkpoint of a million entries spent most
+// of its time in std::sort.
 void sort_by_position(FlashIndexEntries& entries);
-// What ascends by position, by ascending (hash, position).
+// Sorts entries that ascend by position by ascending (hash, position).
 void sort_by_hash(FlashIndexEntries& entries);
 
-// Appends as many entries as `most_bytes` hold: of each two varints, the hash less the one before
-// it (0 before the first) and the position. Returns how many.
+// Appends as many entries as fit `most_bytes`. Each takes two varints: the difference of its hash
+// to the one before (0 before the first), and its position. Returns how many it appended.
 size_t encode_flash_index(std::span<const FlashIndexEntry> entries, size_t most_bytes,
                           std::vector<std::byte>& out);
-// Appends that many to `out`. Returns the bytes they took; kCorrupt: they are no such entries of a
-// device with this geometry.
+// Appends that many entries to `out`. Returns the bytes that they took. kCorrupt: the bytes are no
+// such entries of a device with this geometry.
 Result<size_t> decode_flash_index(std::span<const std::byte> bytes, uint64_t count,
                                   const FlashGeometry& geometry, FlashIndexEntries& out);
 
@@ -63,12 +63,12 @@ class StoredIndex {
   uint64_t size() const noexcept { return size_; }
   // Appends the positions with that hash. Reads a piece, seldom two.
   Status find(uint32_t hash, std::vector<uint32_t>& positions);
-  // All of it, by position. kCorrupt also when a position is there twice.
+  // Returns all entries by position. kCorrupt also if a position is there twice.
   Result<FlashIndexEntries> all();
   size_t memory_bytes() const noexcept;
 
  private:
-  // Into piece_.
+  // Reads a piece into piece_.
   Status read(size_t piece);
 
   FlashGeometry geometry_;

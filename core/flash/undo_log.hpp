@@ -1,5 +1,5 @@
-// What a flash store and the pages of its device changed since each mark, so that a roll-back can
-// go back to it. A transaction's beginning is a mark, and so is each savepoint.
+// Notes the changes of a flash store and of its device's pages since each mark, so that a roll-back
+// can go back to the mark. A transaction's beginning is a mark, and so is each savepoint.
 //
 // The index, the block table and the pages note their changes here, and take one back when
 // FlashUndoLog asks them to. The registers are so small that each mark has a copy of them.
@@ -7,16 +7,18 @@
 // Invariants
 //   I1  marks nest and are numbered 0, 1, 2 …. Going back to a mark forgets the later ones; that
 //       mark stays. Releasing a mark forgets it and the later ones.
-//   I2  while there is a mark, every change of the index is noted. Of a block or a page the first
-//       change after each mark is, with what was there before. Without a mark nothing is noted.
+//   I2  while there is a mark, every change of the index is noted, and every page row that is
+//       written. For a block or a page, the first change after each mark is noted, with its state
+//       before. Without a mark nothing is noted.
 //   I3  changes are taken back from the newest to the oldest. The index, the blocks and the pages
 //       don't depend on one another, so each of them has a list of its own.
-//   I4  what throws std::bad_alloc here changed nothing.
+//   I4  a function that throws std::bad_alloc changed nothing.
 #pragma once
 
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/flash/blocks.hpp"
@@ -24,13 +26,13 @@
 
 namespace cuckoo {
 
-// One change of the index. An entry that came has no `from`, one that went has no `to`: no position
-// is 0.
+// One change of the index. `from` is 0 for an entry that came, `to` is 0 for one that went, because
+// no position is 0.
 struct FlashIndexUndo {
   uint32_t hash, from, to;
 };
 
-// What an erase block was before its change.
+// The state of an erase block before its change.
 struct FlashBlockUndo {
   uint32_t block;
   bool was_virgin;
@@ -40,16 +42,18 @@ struct FlashBlockUndo {
 // One change of a page of the device.
 struct FlashPageUndo {
   uint64_t page;
-  int rows;  // 1: its row came; -1: its row went; 0: its bytes changed
+  int rows = 0;                          // 1: its row came; -1: its row went
+  std::optional<uint64_t> history = {};  // before its row was written; none: its bytes changed
 };
 
 class FlashUndoLog {
  public:
-  // Where a block or a page was noted last. Only a hint: has_block() and has_page() look there.
+  // The place where a block or a page was noted last. It is only a hint, which has_block() and
+  // has_page() verify.
   using Place = uint32_t;
 
   struct Mark {
-    int savepoint;         // what the caller calls it
+    int savepoint;         // the caller's number for it
     uint32_t block_count;  // of the device
     FlashRegisters registers;
     size_t index_changes, block_changes, page_changes;  // that are older
@@ -72,22 +76,23 @@ class FlashUndoLog {
       index_changes_.push_back(change);
     }
   }
-  // The change of the index that was noted last did not come about.
+  // Takes back the last note of the index, because its change did not come about.
   void drop_index_change() noexcept {
     if (noting()) {
       index_changes_.pop_back();
     }
   }
-  // Was a change of the block noted since the newest mark? Also true when nothing is noted.
+  // Return whether a change of the block or page was noted since the newest mark. Also true if
+  // nothing is noted.
   bool has_block(uint32_t block, Place place) const noexcept {
     return !noting() || (place >= marks_.back().block_changes && place < block_changes_.size() &&
                          block_changes_[place].block == block);
   }
   bool has_page(uint64_t page, Place place) const noexcept {
     return !noting() || (place >= marks_.back().page_changes && place < page_changes_.size() &&
-                         page_changes_[place].page == page && page_changes_[place].rows == 0);
+                         page_changes_[place].page == page && !page_changes_[place].history);
   }
-  // While there is a mark.
+  // Call these only while there is a mark.
   Place note(const FlashBlockUndo& change) {
     assert(noting());
     block_changes_.push_back(change);
@@ -116,7 +121,7 @@ class FlashUndoLog {
   size_t memory_bytes() const noexcept;
 
  private:
-  // A change whose undo() throws is noted still.
+  // A change whose undo() throws stays noted.
   template <class Change, class Undo>
   static void take_back(std::vector<Change>& changes, size_t older, Undo& undo) {
     for (; changes.size() > older; changes.pop_back()) {

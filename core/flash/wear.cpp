@@ -8,7 +8,7 @@ namespace {
 constexpr uint32_t kMargin = 4;  // levelling begins so many erases before the gap
 constexpr uint32_t kLeastGap = 32;
 constexpr uint32_t kBlocksToLevel = 3;  // that collecting a block without anything dead may open
-constexpr uint32_t kAnchorWear = 8;     // erases that a block of anchors may be behind the mean
+constexpr uint32_t kAnchorWear = 8;     // erases by which a block of anchors may lag the mean
 constexpr uint32_t kMostAnchorErases = 64;  // at a time: the counts may be wrong
 
 }  // namespace
@@ -20,8 +20,8 @@ uint32_t flash_wear_gap(const FlashState& state) noexcept {
   return std::max(least, endurance / 50);
 }
 
-// The stream's own block tells how worn blocks in use are: all of them are looked at only when a
-// block is opened, and that one is worn enough.
+// Looks at all blocks only if a block is about to be opened, and the stream's own block is worn
+// enough. That block tells how worn the blocks in use are.
 uint32_t block_to_level(const FlashState& state, uint64_t units, uint64_t wanted) {
   const FlashStream& hot = state.now.streams.hot;
   if (hot.block == kNoBlock || hot.offset + units <= state.layout.units_per_block()) {

@@ -2,8 +2,8 @@
 //
 // Invariants
 //   I1  a file with a header is as long as its header says: create() syncs the length first.
-//   I2  a byte of the device is stored as its complement. So what a file's length gave it, zeros,
-//       reads as erased, and a new file takes no room.
+//   I2  a byte of the device is stored as its complement. So the zeros of a file that only got its
+//       length read as erased, and a new file takes no room.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -68,8 +68,9 @@ void complement(std::span<std::byte> bytes) noexcept {
   }
 }
 
-// True: a file that create() may make a device of, because it is new or create() was interrupted.
-// Zeros at its begin are not enough: such is an image of a CD, and a device whose header was lost.
+// Returns true if create() may make a device of the file, because it is new or create() was
+// interrupted. Zeros at its beginning are not enough, because an image of a CD has them, and so has
+// a device whose header was lost.
 Result<bool> is_unfinished(const OsFile& file) {
   constexpr uint64_t kAtOnce = uint64_t{1} << 20;
   CUCKOO_ASSIGN_OR_RETURN(const uint64_t size, file.size());
@@ -109,7 +110,7 @@ Result<std::unique_ptr<FileDevice>> FileDevice::create(const std::string& path,
   if (!unfinished) {
     return invalid("\"" + path + "\" exists; expected no file there");
   }
-  CUCKOO_TRY(impl->file.resize(0));  // what it had is gone: all reads as erased
+  CUCKOO_TRY(impl->file.resize(0));  // drops the old bytes, so that all reads as erased
   CUCKOO_TRY(impl->file.resize(kContentAt + geometry.size_bytes()));
   CUCKOO_TRY(impl->file.sync());
   CUCKOO_TRY(impl->file.write(0, encode(geometry)));

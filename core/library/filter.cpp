@@ -76,7 +76,7 @@ Status MembershipFilter::add(const Key& key) {
 
 Status MembershipFilter::add_hashes(std::span<const uint64_t> hashes, uint64_t types) {
   CUCKOO_ASSIGN_OR_RETURN(MemoryFilter* const filter, held());
-  filter->note_key_types(types);  // of one that gets full a part is in
+  filter->note_key_types(types);  // first, because a filter that gets full has a part of them
   return filter->insert_all(hashes);
 }
 

@@ -1,4 +1,4 @@
-// What both devices of the library ask of an operation, and what a store asks of its geometry.
+// Checks of operations for both devices of the library, and the number of superblocks of a store.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 namespace cuckoo {
 inline namespace v1 {
 
-// Of a device the first ones hold the superblock (superblock.hpp), the others the log.
+// The first erase blocks of a device hold the superblock (superblock.hpp), the others the log.
 inline constexpr uint32_t kSuperblocks = 2;
 
-// D5: kInvalid, which names what is out of the device.
+// Check D5. They return kInvalid, whose text names the part that is not on the device.
 Status expect_readable(const FlashGeometry& geometry, uint64_t address, size_t bytes);
 Status expect_programmable(const FlashGeometry& geometry, uint64_t address, size_t bytes);
 Status expect_block(const FlashGeometry& geometry, uint32_t block);

@@ -14,8 +14,8 @@ namespace cuckoo {
 inline namespace v1 {
 namespace {
 
-// The log's part of a device: what follows the superblocks. Only kFlashFailure keeps its meaning:
-// every other error of a device, whatever its code, is the device's end.
+// The log's part of a device: the blocks after the superblocks. Only kFlashFailure keeps its
+// meaning. Every other error of a device, whatever its code, means that the device is gone.
 class LogDevice final : public internal::FlashDevice {
  public:
   LogDevice(std::unique_ptr<v1::FlashDevice> device, const v1::FlashGeometry& geometry)
@@ -100,22 +100,23 @@ class FlashStore::Impl {
         device(std::move(device), geometry),
         store(this->device, options_of(seed)) {}
 
-  // Why nothing can be done any more; ok() otherwise.
+  // Returns an error that says why the store can't be used any more; ok() otherwise.
   Status usable() const {
     return failed_ ? Status(Error{ErrorCode::kStorage,
                                   "a change failed half-way" + why_ + "; open the store again"})
                    : Status();
   }
 
-  // Makes a change, Status or Result<bool>. What it did to memory is unknown when it fails or
-  // throws.
+  // Makes a change, which returns a Status or a Result<bool>. If it fails or throws, the state of
+  // memory is unknown, and the store refuses all later calls. Only after kInvalid and kFull it
+  // goes on, unless the store is poisoned.
   template <class Change>
   auto change(Change make) -> decltype(make()) {
     CUCKOO_TRY(usable());
     if (visits_ > 0) {
       return invalid("a change inside for_each(); expected reads only");
     }
-    failed_ = true;  // until it is known to be otherwise
+    failed_ = true;  // until the change has succeeded
     auto done = make();
     if (done.ok() || (!store.poisoned() && (done.error().code == ErrorCode::kInvalid ||
                                             done.error().code == ErrorCode::kFull))) {
@@ -125,7 +126,7 @@ class FlashStore::Impl {
     Error error = done.error();
     why_ = ": " + error.message;
     if (error.code == ErrorCode::kInvalid || error.code == ErrorCode::kFull) {
-      error.code = ErrorCode::kStorage;  // those promise that nothing has changed
+      error.code = ErrorCode::kStorage;  // the other codes promise that nothing has changed
     }
     return error;
   }
@@ -214,7 +215,7 @@ Result<FlashStore> FlashStore::open(std::unique_ptr<FlashDevice> device,
 Result<FlashStore> FlashStore::open_file(const std::string& path, const FlashOptions& options) {
   Result<std::unique_ptr<FileDevice>> device = FileDevice::open(path);
   if (!device.ok() && options.create) {
-    // It makes none where there is anything: then what open() said is right.
+    // create() refuses a path that exists. Then the error of open() is the right one.
     Result<std::unique_ptr<FileDevice>> created = FileDevice::create(path, options.geometry);
     if (created.ok() || created.error().code != ErrorCode::kInvalid ||
         !options.geometry.check().ok()) {
@@ -318,8 +319,8 @@ Status FlashStore::collect() {
   return impl_->change([&] { return impl_->store.collect(); });
 }
 
-// What a failed sync did not write may be lost although a later one succeeds: so that is a failed
-// change.
+// Treats a failed sync as a failed change, because bytes that it did not write may be lost even if
+// a later sync succeeds.
 Status FlashStore::sync() {
   CUCKOO_TRY(impl_ != nullptr ? Status() : holds_none());
   return impl_->change([&] { return impl_->store.sync(); });

@@ -126,7 +126,7 @@ class KeyText {
   std::string_view text_;
 };
 
-// As ext/ring/cursor.cpp has it.
+// Returns a key's position, as ext/ring/cursor.cpp does.
 uint64_t position_of(const MemoryRing& in_memory, const Key& key) {
   const CoreRingOptions& options = in_memory.ring().options();
   const bool is_ketama = options.algorithm == RingAlgorithm::kKetama;
@@ -137,7 +137,7 @@ uint64_t position_of(const MemoryRing& in_memory, const Key& key) {
   if (!is_ketama && std::holds_alternative<std::span<const std::byte>>(value)) {
     return key.hash(options.seed);
   }
-  // A key of the type TEXT is a text before ketama sees that it was a whole number.
+  // A key of the type TEXT becomes a text first, so ketama does not see that it was a whole number.
   const KeyText text(value, options.format > 1 && !in_memory.has_text_keys());
   return is_ketama ? in_memory.ring().ketama_position(bytes_of(text.text()))
                    : Key(text.text()).hash(options.seed);
@@ -245,7 +245,7 @@ double HashRing::share(std::string_view name) const noexcept {
   return node != nullptr ? ring_->ring().share(node->id).share() : 0;
 }
 
-// Calls change(ring), and builds it. What throws in between leaves no ring.
+// Calls change(ring), and builds it. If one of them throws, there is no ring afterwards.
 template <class Change>
 Status HashRing::change(std::string_view name, Change&& change) {
   if (ring_ == nullptr) {
@@ -320,7 +320,7 @@ Status HashRing::add_all(std::span<const RingNode> nodes) {
   return {};
 }
 
-// What goes or shrinks comes before what grows, so that there is room for it.
+// Removes and shrinks nodes before it grows and adds others, so that these have room.
 Status HashRing::set_nodes(std::span<const RingNode> nodes) {
   if (ring_ == nullptr) {
     return no_ring();

@@ -17,7 +17,7 @@ uint64_t Key::types() const noexcept {
       return kReal;
     case Kind::kText: {
       const std::string_view text(static_cast<const char*>(bytes_), size_);
-      unsigned cased = 0;  // of all characters, without a branch: a compiler makes vectors of it
+      unsigned cased = 0;  // of all characters, without a branch, so that a compiler uses vectors
       for (const char character : text) {
         const auto byte = static_cast<unsigned char>(character);
         cased |=

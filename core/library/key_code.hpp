@@ -1,4 +1,4 @@
-// The hash of a key without a call, where the library hashes one a time and that counts.
+// The hash of a key without a call, where the library hashes one key at a time and speed counts.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ inline namespace v1 {
 
 class KeyCode {
  public:
-  // Returns key.hash(seed). An integer's is some ten instructions; the others' are a function.
+  // Returns key.hash(seed). For an integer it is some ten instructions, for other keys a call.
   [[gnu::always_inline]] static uint64_t hash(const Key& key, uint64_t seed) noexcept {
     if (key.kind_ == Key::Kind::kInteger) [[likely]] {
       return hash_integer(key.integer_, seed);

@@ -19,7 +19,7 @@ using segments::PieceSink;
 
 namespace {
 
-// One that nobody can foresee, and no other filter of the process has.
+// Returns a seed that can't be foreseen, and that no other filter of the process has.
 uint64_t random_seed() {
   static std::atomic<uint64_t> made{0};
   return mix64(process_salt() + kGoldenStep * ++made);
@@ -42,7 +42,7 @@ const char* kind_text(FilterKind kind) noexcept {
   return "a filter";
 }
 
-// A key that a table changed before it hashed it can't be asked for here.
+// Refuses keys that a table changed before it hashed them, because they can't be asked for here.
 Status expect_plain_keys(const ImageHeader& header) {
   if (header.keys.columns > 1) {
     return invalid("an image of keys of " + std::to_string(header.keys.columns) +
@@ -185,7 +185,7 @@ MemoryFilter::Slot MemoryFilter::slot_now(size_t index) const {
   return slot;
 }
 
-// I2.
+// Updates slots_ (I2).
 void MemoryFilter::note_segments() {
   const unsigned depth = file_->directory_depth();
   slots_.resize(size_t{1} << depth);
@@ -196,7 +196,7 @@ void MemoryFilter::note_segments() {
   noted_ = file_->next_number();
 }
 
-// The same when at most the segment of that hash was made anew, as one or several.
+// Does the same if at most the segment of that hash was made anew, as one or several.
 void MemoryFilter::note_segments_of(uint64_t hash) {
   if (noted_ == file_->next_number()) {
     return;
@@ -214,7 +214,7 @@ void MemoryFilter::note_segments_of(uint64_t hash) {
   noted_ = file_->next_number();
 }
 
-// I3.
+// Makes a change. The filter is broken() during it, and stays so if it throws (I3).
 template <class Change>
 auto MemoryFilter::changing(Change&& change) {
   using Answer = decltype(change());
@@ -253,8 +253,8 @@ Status MemoryFilter::insert(uint64_t hash, uint64_t copies) {
   });
 }
 
-// Without hashes nothing is gained by a load. With them it sorts those of a segment once. So it is
-// taken from a quarter of what is a load of a table on.
+// A filter without hashes gains nothing by a load. With hashes, a load sorts those of a segment
+// only once. So it uses a load from a quarter of the number on that is a load of a table.
 Status MemoryFilter::insert_all(std::span<const uint64_t> hashes) {
   CUCKOO_TRY(usable());
   CUCKOO_TRY(file_->expect_room(hashes.size()));

@@ -1,9 +1,8 @@
-// A filter of keys' hashes that lives in memory alone: a segments::FilterFile that is never
-// flushed. It grows and counts as a table's filter does. But it writes no log, and a change is in
-// the cells when it ends. The classes of <cuckoo/cuckoo_filter.hpp> and <cuckoo/bloom_filter.hpp>
-// are made of it.
+// A filter of keys' hashes in memory alone: a segments::FilterFile that is never flushed. It grows
+// and counts as a table's filter does. But it writes no log, and a change is in the cells when it
+// ends. The classes of <cuckoo/cuckoo_filter.hpp> and <cuckoo/bloom_filter.hpp> use it.
 //
-//   slots_:  leading bits of the hash  ->  the filter of its segment, and how deep that is
+//   slots_:  leading bits of the hash  ->  the filter of its segment, and its depth
 //
 // Invariants
 //   I1  between two changes nothing is pending, the log is empty, and every segment that holds
@@ -11,10 +10,11 @@
 //       and threads may call them at the same time.
 //   I2  between two changes slots_ has the segments of file_, unless it is broken(). Its depth is
 //       that of the directory.
-//   I3  an operation that fails with kInvalid or kFull changed nothing. After std::bad_alloc in a
-//       change, or a failure in the middle of one, the filter is broken(): contains() says yes to
-//       everything, because a no could be wrong, and all else fails.
-//   I4  nothing of an image is believed: of_image() verifies all of it.
+//   I3  an operation that fails with kInvalid or kFull changed nothing, except that insert_all() of
+//       a set may have taken the first hashes. After std::bad_alloc in a change, or a failure in
+//       the middle of one, the filter is broken(). Then contains() returns true for every hash,
+//       because a false could be wrong, and all other functions fail.
+//   I4  of_image() verifies an image as a whole, because nothing in it is trusted.
 #pragma once
 
 #include <cstddef>
@@ -36,13 +36,13 @@ namespace cuckoo {
 
 class MemoryFilter {
  public:
-  // kInvalid when an option is out of its range.
+  // Makes an empty filter. kInvalid: an option is out of its range.
   static Result<std::unique_ptr<MemoryFilter>> make(const FilterOptions& options);
-  // … of what a program asks for; the seed is random unless it is given.
+  // Makes an empty filter for so many keys and a rate. The seed is random unless it is given.
   static Result<std::unique_ptr<MemoryFilter>> make_for(FilterKind kind, uint64_t keys, double rate,
                                                         std::optional<uint64_t> seed, bool grows);
-  // Of an image of one filter, whose kind is one of `kinds`. kCorrupt: bytes that are no image.
-  // kInvalid: an image of what this class is not, and why.
+  // Makes a filter of an image, whose kind is one of `kinds`. kCorrupt: the bytes are no image.
+  // kInvalid: it is the image of a filter that this class can't be; the text says why.
   static Result<std::unique_ptr<MemoryFilter>> of_image(std::span<const std::byte> image,
                                                         std::span<const FilterKind> kinds);
   MemoryFilter(const MemoryFilter&) = delete;
@@ -63,7 +63,7 @@ class MemoryFilter {
     }
     return otherwise_contains(hash);
   }
-  // Appends the answer for each of them. The memory of the next ones is on its way meanwhile.
+  // Appends the answer for each hash. Meanwhile it fetches the memory of the next ones.
   void contains_all(std::span<const uint64_t> hashes, std::vector<bool>& found) const;
   uint64_t count(uint64_t hash) const;
   uint64_t items() const noexcept { return items_; }
@@ -79,18 +79,19 @@ class MemoryFilter {
 
   // --- changing
   Status insert(uint64_t hash, uint64_t copies = 1);
-  // kFull: a multiset took none of them; a set, which can't count them before, the first ones.
+  // kFull: a multiset took none of them. A set may have taken the first ones, because it can't
+  // count them before.
   Status insert_all(std::span<const uint64_t> hashes);
   Result<bool> insert_new(uint64_t hash);
   Result<bool> remove(uint64_t hash);
   Status clear();
-  // All that is in the other one, too. By hashes where both keep them; else cell by cell, which
+  // Adds all that the other filter has: by hashes if both keep them, otherwise cell by cell. That
   // takes filters of one geometry.
   Status merge(const MemoryFilter& other);
   void note_key_types(uint64_t types) noexcept { file_->note_key_types(types); }
 
  private:
-  // Where blocks would be read and written. There are none, and none is written.
+  // A storage without blocks, to which none can be written.
   class NoBlocks final : public segments::BlockStorage {
    public:
     Status read(int64_t, int64_t, const Visitor&) override { return {}; }
@@ -101,14 +102,15 @@ class MemoryFilter {
     Status poll() override { return {}; }
   };
 
-  static constexpr size_t kAhead = 12;  // keys whose memory is on its way
+  static constexpr size_t kAhead = 12;  // keys whose memory is fetched at one time
 
   enum class State : uint8_t { kCuckoo, kBloom, kBroken };
   static State state_of(FilterKind kind) noexcept {
     return kind == FilterKind::kCuckoo ? State::kCuckoo : State::kBloom;
   }
 
-  // What a look-up needs of a leaf of the directory; without a segment, nothing is there.
+  // The part of a leaf of the directory that a look-up needs. `filter` is null if the leaf has no
+  // segment.
   struct Slot {
     const Filter* filter = nullptr;
     cuckoo::CuckooFilter::Probe probe = nullptr;  // of a cuckoo filter
@@ -123,8 +125,8 @@ class MemoryFilter {
   uint64_t rest_of(uint64_t hash, const Slot& slot) const noexcept {
     return logged(hash) << slot.depth;
   }
-  // Brings near what contains() and insert() will look at. (CuckooFilter::prefetch() says why it is
-  // inlined.)
+  // Fetches the memory that contains() and insert() will read. CuckooFilter::prefetch() says why it
+  // is inlined.
   [[gnu::always_inline]] void prefetch(uint64_t hash) const noexcept {
     const Slot& slot = slots_[slot_of(hash)];
     if (broken() || slot.filter == nullptr) {
@@ -136,8 +138,8 @@ class MemoryFilter {
       static_cast<const cuckoo::BloomFilter*>(slot.filter)->prefetch(rest_of(hash, slot));
     }
   }
-  // Of a Bloom filter, or one that is broken. It is a function of its own, so that a cuckoo
-  // filter's look-up saves no registers for it.
+  // As contains(), for a Bloom filter, or one that is broken. It is a function of its own, so that
+  // a cuckoo filter's look-up saves no registers for it.
   bool otherwise_contains(uint64_t hash) const noexcept;
   template <class Change>
   auto changing(Change&& change);
@@ -150,7 +152,7 @@ class MemoryFilter {
   Slot slot_now(size_t index) const;
   Status merge_hashes(const MemoryFilter& other);
 
-  // What contains() needs.
+  // The members that contains() needs.
   std::vector<Slot> slots_;
   unsigned slot_shift_ = 63;
   State state_;

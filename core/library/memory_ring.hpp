@@ -1,11 +1,11 @@
-// What a HashRing of <cuckoo/hash_ring.hpp> holds: core's HashRing, and what keys are to it. core
-// has types of the same names as that header, which has to come after this one; here they get
-// others.
+// The contents of a HashRing of <cuckoo/hash_ring.hpp>: core's HashRing, and the type of its keys.
+// core has types of the same names as that header. So this header gives core's types other names,
+// and that header has to be included after this one.
 //
 // Invariants
 //   I1  between two changes the ring is built(). So look-ups and figures write nothing, and threads
-//       may ask at the same time.
-//   I2  the keys' type is one that changes no key but as text_keys says.
+//       may call them at the same time.
+//   I2  the keys' type changes keys only as text_keys says.
 #pragma once
 
 #include <memory>
@@ -42,7 +42,7 @@ class MemoryRing {
   RingKeyType key_type() const noexcept { return key_type_; }
   bool has_text_keys() const noexcept { return key_type_ == RingKeyType::kText; }
   Digest md5() const noexcept { return md5_; }
-  std::string check() const { return ring_->check(); }  // it has nothing to build: I1
+  std::string check() const { return ring_->check(); }  // builds nothing, by I1
 
  private:
   std::shared_ptr<HashRing> ring_;

@@ -54,7 +54,7 @@ OsFile::~OsFile() { close(); }
 
 Result<OsFile> OsFile::open(const std::string& path, bool create) {
   const size_t nul = path.find('\0');
-  if (nul != std::string::npos) {  // the system would open what its begin names
+  if (nul != std::string::npos) {  // the system would open the file that its beginning names
     return Error{ErrorCode::kStorage,
                  "can't open \"" + path.substr(0, nul) + "…\": a NUL character in its path"};
   }
@@ -164,7 +164,7 @@ Status OsFile::sync() {
 
 namespace {
 
-// Until a signal doesn't interrupt it.
+// Repeats a call until no signal interrupts it.
 template <class Call>
 auto uninterrupted(Call call) {
   while (true) {
@@ -175,7 +175,7 @@ auto uninterrupted(Call call) {
   }
 }
 
-// The name of a new file is a part of its folder.
+// Makes the name of a new file durable, which is a part of its folder.
 Status sync_folder(const std::string& path) {
   const size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
@@ -210,7 +210,7 @@ Status lock(int file, const std::string& path) {
 
 int sync_file(int file) {
 #if defined(__APPLE__)
-  if (::fcntl(file, F_FULLFSYNC) == 0) {  // fsync() leaves it in the disk's own memory
+  if (::fcntl(file, F_FULLFSYNC) == 0) {  // fsync() may leave the bytes in the disk's own memory
     return 0;
   }
   return ::fsync(file);
@@ -227,7 +227,7 @@ Error OsFile::failure(const char* what) const { return system_error(errno, what,
 
 void OsFile::close() noexcept {
   if (handle_ != kNone) {
-    (void)::close(static_cast<int>(handle_));  // what had to be written was synced
+    (void)::close(static_cast<int>(handle_));  // sync() has written what matters
     handle_ = kNone;
   }
 }

@@ -1,8 +1,9 @@
-// A file of the operating system that nobody else has open, read and written at any place, as a
-// whole or with an error: every result of a system call is looked at.
+// A file of the operating system, which no other process has open as an OsFile. It is read and
+// written at any place. An operation succeeds as a whole or returns an error, because every result
+// of a system call is checked.
 //
-// Errors: kStorage, with the system's code and its text. A write that failed may have been done in
-// part.
+// Errors: kStorage, with the system's code and its text. A part of a write that failed may have
+// been written.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +23,8 @@ class OsFile {
   OsFile& operator=(OsFile&& other) noexcept;
   ~OsFile();
 
-  // With `create` an empty file when there is none; its name survives a power cut. `path`: UTF-8.
-  // Fails when another process, or this one, has it open as an OsFile.
+  // Opens a file. With `create`, makes an empty file if there is none; its name survives a power
+  // cut. `path`: UTF-8. Fails if another process, or this one, has it open as an OsFile.
   static Result<OsFile> open(const std::string& path, bool create);
 
   Result<uint64_t> size() const;
@@ -31,7 +32,7 @@ class OsFile {
   // Fails at the end of the file, too.
   Status read(uint64_t at, std::span<std::byte> out) const;
   Status write(uint64_t at, std::span<const std::byte> bytes);
-  // The file's bytes and its length.
+  // Makes the file's bytes and its length durable.
   Status sync();
   const std::string& path() const noexcept { return path_; }
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kMagic = "cuckooFS";
 constexpr uint32_t kVersion = 1;
-constexpr size_t kBytes = 64;  // whole units of every size
+constexpr size_t kBytes = 64;  // a multiple of every size of a unit
 using Bytes = std::array<std::byte, kBytes>;
 
 Bytes encode(const Superblock& superblock) {
@@ -86,7 +86,7 @@ Status write_superblock(FlashDevice& device, const Superblock& superblock) {
   uint32_t written = 0;
   for (uint32_t block = 0; block < kSuperblocks; ++block) {
     Status done = device.erase(block);
-    // The first one isn't touched any more when the second one is erased.
+    // Syncs, so that the first one is complete before the second one is erased.
     if (done.ok()) {
       done = device.sync();
     }

@@ -1,6 +1,6 @@
-// The superblock of a store: what must be known before its log is read. It is written once, when
-// the store is made, as the last thing, into each of the device's first two erase blocks, which
-// nothing else uses. Either of them is enough.
+// The superblock of a store: the geometry and the seed, which must be known before the log is read.
+// It is written once, as the last step when the store is made, into each of the device's first two
+// erase blocks. Nothing else uses these, and either of them is enough.
 //
 // Bytes (little-endian)
 //   0   8   "cuckooFS"
@@ -24,13 +24,14 @@ struct Superblock {
   uint64_t seed = 0;
 };
 
-// nullopt: there is none. kCorrupt: one of another version or for another geometry.
+// Reads the superblock. nullopt: there is none. kCorrupt: it has another version or geometry.
 Result<std::optional<Superblock>> read_superblock(FlashDevice& device,
                                                   const FlashGeometry& geometry);
-// Syncs before, because it says that all the rest is there, and after.
+// Writes both copies. Syncs before, because a superblock says that all the rest is there, and
+// after.
 Status write_superblock(FlashDevice& device, const Superblock& superblock);
-// Is there nothing on the device, but for what the making of a store may have left, unfinished?
-// O(size).
+// Returns true if the device has nothing except the remains of a store that was not made
+// completely. O(size).
 Result<bool> is_blank(FlashDevice& device, const FlashGeometry& geometry);
 
 }  // namespace v1

@@ -66,7 +66,7 @@ uint64_t HashRing::point_count(double weight) const noexcept {
              : std::max<uint64_t>(1, static_cast<uint64_t>(std::round(weight * options_.vnodes)));
 }
 
-// `id`: the node that has the weight and the name now; 0: a new one.
+// Checks a name and a weight for node `id`; 0: a new node.
 Status HashRing::check_node(const std::string& name, double weight, uint32_t id) const {
   if (!(weight >= kMinRingWeight && weight <= kMaxRingWeight)) {  // nor a NaN
     return invalid("a weight is a number above 0, from 1e-15 to 1e15");
@@ -83,7 +83,7 @@ Status HashRing::check_node(const std::string& name, double weight, uint32_t id)
                    " scale the weights of all nodes, or to make the ring with fewer vnodes, gives"
                    " most keys other owners");
   }
-  if (name.find('\0') != std::string::npos) {  // what shows texts would cut it
+  if (name.find('\0') != std::string::npos) {  // a program that shows it may cut it
     return invalid("a node's name has no NUL character");
   }
   const RingNode* const same = find(name);
@@ -150,7 +150,7 @@ Result<uint32_t> HashRing::insert(const std::string& name, double weight) {
   return id;
 }
 
-// The name by value: it may be the node's own.
+// Takes the name by value, because it may be the node's own.
 Status HashRing::update(uint32_t id, std::string name, double weight) {
   CUCKOO_TRY(check_node(name, weight, id));
   touch(id);
@@ -194,7 +194,7 @@ Status HashRing::load(std::vector<RingNode> nodes,
   if (slot_rows.empty() != ids_.empty()) {
     return corrupt(ids_.empty() ? "slots without a node" : "nodes without slots");
   }
-  // std::vector<bool> is no array of them.
+  // This is no std::vector<bool>, because that is no array of bool.
   const auto known = std::make_unique<bool[]>(nodes_.size());
   for (size_t i = 0; i < nodes_.size(); ++i) {
     known[i] = nodes_[i].id != 0;
@@ -204,7 +204,8 @@ Status HashRing::load(std::vector<RingNode> nodes,
 
 // --- keys ----------------------------------------------------------------------------------------
 
-// Calls use(owner) for each place from that of the position on, until it says false or all were.
+// Calls use(owner) for each place from that of the position on, until it returns false or all
+// places were used.
 template <class Use>
 void HashRing::walk(uint64_t position, Use&& use) const {
   if (options_.algorithm == RingAlgorithm::kSlots) {
@@ -229,7 +230,7 @@ void HashRing::owners(uint64_t position, size_t count, std::vector<uint32_t>& id
     ids.push_back(owner(position));
     return;
   }
-  // A few are compared with one another, many are noted.
+  // Compares a few nodes with one another, and notes many.
   constexpr size_t kFew = 8;
   std::vector<bool> taken(count > kFew ? nodes_.size() : 0);
   count = std::min(count, ids_.size());

@@ -1,6 +1,6 @@
 // A consistent hash: which node owns a key, so that a change of the nodes moves few keys.
 //
-//   algorithm  where a node's places are                         balance            look-up
+//   algorithm  a node's places                                   balance            look-up
 //   ring       max(1, round(vnodes · weight)) points, the        sqrt((N-1)/        2-3 loads
 //              i-th at XXH3 of "name-i" (PointRing)              (N·vnodes + 1))
 //   ketama     as memcached's clients have them (Ketama)         as vnodes = 160    MD5
@@ -10,16 +10,18 @@
 // leading 16.
 //
 // Invariants
-//   I1  ids and names are unique; an id stays with its node. A new one is the highest in use plus
-//       one, or, behind the last, the lowest that is free.
+//   I1  ids and names are unique; an id stays with its node. A new id is the highest in use plus
+//       one. If that would be too high, it is the lowest that is free.
 //   I2  ring, ketama: the owners follow from the nodes and the options, whatever the history.
 //   I3  ring, slots: a node that comes or grows only takes keys, one that goes or shrinks only
 //       gives its own. ketama: so with equal weights, unless its count of hashes changes, too.
-//   I4  a node has at least one point (ring) or slot (slots), so a share above 0; with ring unless
-//       all its points hit others' places exactly, a chance of 2^-40 for the largest ring.
-//   I5  node_digest() of equal node sets is equal; of others it is not, but for a chance of 2^-64.
-//   I6  a change costs at the next build() what that node's points cost, not what all of them do: a
-//       ring that has its points notes in touched_ what they are of, and only the difference is
+//   I4  a node has at least one point (ring) or slot (slots), so a share above 0. With ring there
+//       is an exception: all its points may be at other points' positions. For the largest ring
+//       that has a chance of 2^-40.
+//   I5  node_digest() of equal node sets is equal. For different ones it differs, except by a
+//       chance of 2^-64.
+//   I6  the next build() after a change makes only the points of the changed node. A ring that has
+//       its points notes in touched_ under which names they were made, and only the difference is
 //       hashed and merged (PointRing::change()).
 //
 // Limits: 65,536 nodes; ring: 2^20 points a node, 2^24 in all. A change that would break one is
@@ -60,7 +62,7 @@ struct RingOptions {
   KetamaKeyHash key_hash = KetamaKeyHash::kMd5;       // ketama
 
   bool operator==(const RingOptions&) const = default;
-  // ketama: is there a client that hashes keys so?
+  // ketama: returns whether there is a client that hashes keys so.
   bool has_client() const noexcept {
     return key_hash == KetamaKeyHash::kMd5 || dialect == KetamaDialect::kLibmemcached ||
            (dialect != KetamaDialect::kLibketama && key_hash != KetamaKeyHash::kCrc32a);
@@ -69,7 +71,7 @@ struct RingOptions {
 
 class HashRing {
  public:
-  // ketama: many threads may look keys up at once if they may use its MD5 so.
+  // ketama: several threads may look keys up at once if several may use its MD5 at once.
   static Result<std::shared_ptr<HashRing>> make(const RingOptions& options,
                                                 Md5Function md5 = system_md5());
 
@@ -78,7 +80,7 @@ class HashRing {
   // --- nodes
 
   size_t node_count() const noexcept { return ids_.size(); }
-  // Null when there is none. Valid until the next change.
+  // Returns the node, or null. Valid until the next change.
   const RingNode* find(uint32_t id) const noexcept {
     return id - 1 < nodes_.size() && nodes_[id - 1].id != 0 ? &nodes_[id - 1] : nullptr;
   }
@@ -86,31 +88,33 @@ class HashRing {
   std::vector<const RingNode*> nodes_by_name() const;
   uint32_t last_id() const noexcept { return static_cast<uint32_t>(nodes_.size()); }
 
-  // Each changes nothing when it fails: an invalid weight, a name that is there or holds a NUL, no
-  // room.
+  // Each of these changes nothing when it fails: an invalid weight, a name that is there or has a
+  // NUL, no room.
   Result<uint32_t> insert(const std::string& name, double weight);  // the new id
   Status update(uint32_t id, std::string name, double weight);
   void remove(uint32_t id);  // it is there
   void clear();
-  // What was stored, into an empty ring. Corrupt when it breaks an invariant; then it is unusable.
+  // Loads a stored ring into an empty one. kCorrupt: it breaks an invariant, and this ring is
+  // unusable.
   Status load(std::vector<RingNode> nodes, std::span<const std::vector<std::byte>> slot_rows);
 
   // --- keys
 
-  // Look-ups see a change after it. `poll` is asked now and then: the largest rings take seconds.
-  // Without it nothing can fail.
+  // Makes look-ups see the changes. Asks `poll` now and then, because the largest rings take
+  // seconds. Without a poll it can't fail.
   Status build(const Poll& poll);
   void build();
   bool built() const noexcept { return built_; }
-  // Takes the points of another ring, which has none afterwards, so that build() has only the
-  // difference to make: what another connection changed. Nothing, when its options are others.
+  // Takes the points of another ring, which has none afterwards. So after a change by another
+  // connection, build() makes only the difference. Does nothing if the other ring has other
+  // options.
   void take_points(HashRing& other) noexcept;
 
-  // For ketama: the place of a key's bytes.
+  // ketama: returns the position of a key's bytes.
   uint64_t ketama_position(std::span<const std::byte> key) const {
     return Ketama::position(ketama_->hash(key));
   }
-  // The owner's id, 0 in an empty ring. built().
+  // Returns the owner's id, 0 in an empty ring. The ring is built().
   uint32_t owner(uint64_t position) const noexcept {
     if (places_ == 0) {
       return 0;
@@ -119,9 +123,9 @@ class HashRing {
                ? slots_.owner_at(SlotOwners::slot_of(position))
                : points_.owner(position);
   }
-  // The first `count` different nodes at or behind the position; all when there are fewer.
+  // Gives the first `count` different nodes at or after the position; all if there are fewer.
   void owners(uint64_t position, size_t count, std::vector<uint32_t>& ids) const;
-  // built().
+  // The ring is built().
   RingPart share(uint32_t id) const noexcept;
 
   const PointRing& points() const noexcept { return points_; }
@@ -130,7 +134,7 @@ class HashRing {
   void change_all_slot_rows() noexcept { slots_.change_all(); }  // none of them is stored
 
   uint64_t node_digest() const noexcept { return digest_; }
-  std::string check();  // builds it; what is wrong, empty: nothing
+  std::string check();  // builds the ring; returns the first error, or an empty text
 
  private:
   HashRing(const RingOptions& options, std::shared_ptr<Ketama> ketama) noexcept
@@ -145,7 +149,7 @@ class HashRing {
 
   // --- the way from the nodes to the points (core/ring/hash_ring_build.cpp)
 
-  // How many hashes each node has, by id - 1; a hash gives points_per_hash() points.
+  // Returns how many hashes each node has, by id - 1. A hash gives points_per_hash() points.
   std::vector<uint32_t> hash_counts() const;
   size_t points_per_hash() const noexcept {
     return options_.algorithm == RingAlgorithm::kKetama ? Ketama::points_per_hash(options_.dialect)
@@ -171,8 +175,8 @@ class HashRing {
 
   bool built_ = false;
   size_t places_ = 0;  // points or slots
-  // What points_ and shares_ are of: placed_[id - 1] hashes of each node, under the name that
-  // touched_ has, else under the node's own.
+  // points_ and shares_ were made of placed_[id - 1] hashes of each node, under its name in
+  // touched_ or, if it is not in there, under its present name.
   bool has_points_ = false;
   std::vector<uint32_t> placed_;
   std::map<uint32_t, std::string> touched_;

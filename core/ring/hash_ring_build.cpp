@@ -1,4 +1,4 @@
-// HashRing: from the nodes to their points, of all of them or of what changed.
+// HashRing: makes the points of all nodes, or only the difference after a change.
 #include <algorithm>
 #include <charconv>
 
@@ -9,8 +9,8 @@
 namespace cuckoo {
 namespace {
 
-// Points are hashed apart from keys (kinds 0 … 3 of core/base/key_hash.hpp): a key "a-0" is not at
-// the first point of node "a".
+// Points are hashed under another seed than keys (kinds 0 … 3 of core/base/key_hash.hpp). So a key
+// "a-0" is not at the first point of node "a".
 constexpr uint64_t kPointSeed = 4 * kGoldenStep;
 
 }  // namespace
@@ -50,7 +50,7 @@ void HashRing::each_point(const std::string& name, uint32_t first, uint32_t end,
   }
 }
 
-// --- all of them ---------------------------------------------------------------------------------
+// --- all points ----------------------------------------------------------------------------------
 
 void HashRing::build() { static_cast<void>(build(Poll())); }
 
@@ -98,9 +98,9 @@ Status HashRing::build_anew(const std::vector<uint32_t>& counts, const Poll& pol
   return {};
 }
 
-// --- what changed --------------------------------------------------------------------------------
+// --- the difference ------------------------------------------------------------------------------
 
-// Before node `id` changes, comes or goes.
+// Call it before node `id` changes, comes or goes.
 void HashRing::touch(uint32_t id) {
   if (has_points_) {
     const RingNode* const node = find(id);
@@ -128,7 +128,7 @@ void HashRing::take_points(HashRing& other) noexcept {
       }
     }
   } catch (const std::bad_alloc&) {
-    return;  // all of them are made anew
+    return;  // build() makes all points anew
   }
   points_ = std::move(other.points_);
   shares_ = std::move(other.shares_);
@@ -138,7 +138,7 @@ void HashRing::take_points(HashRing& other) noexcept {
   built_ = false;
 }
 
-// False: to make all points anew is as good, or needed.
+// Returns false if it is as good, or needed, to make all points anew.
 bool HashRing::build_difference(const std::vector<uint32_t>& counts) {
   constexpr size_t kFewPoints = 1024;
   constexpr size_t kMostParts = 8;  // an eighth of the points

@@ -39,7 +39,7 @@ bool has_slots(const RingOptions& options, size_t nodes) noexcept {
 
 Error wrong(const std::string& what) { return corrupt("image " + what); }
 
-// What an algorithm lacks is 0.
+// Writes the options into the header. An option that the algorithm does not have is 0.
 void put_options(const RingOptions& options, std::byte* header) noexcept {
   header[kAlgorithmAt] = static_cast<std::byte>(options.algorithm);
   if (options.algorithm == RingAlgorithm::kKetama) {
@@ -54,7 +54,7 @@ void put_options(const RingOptions& options, std::byte* header) noexcept {
   }
 }
 
-// Nothing: a field is out of its range, or not that of a ring of this algorithm.
+// Returns nullopt if a field is out of its range, or not that of a ring of this algorithm.
 std::optional<RingOptions> read_options(const std::byte* header) noexcept {
   const auto number = [header](size_t at) { return std::to_integer<uint8_t>(header[at]); };
   if (number(kAlgorithmAt) > static_cast<uint8_t>(RingAlgorithm::kSlots) ||
@@ -217,8 +217,8 @@ Result<RingImage> decode_ring_image(std::span<const std::byte> bytes) {
 
 namespace {
 
-// Ids for the nodes: that of `before` where it has the name; the others come after all of its ids
-// and, where there are none left, in the gaps.
+// Returns the nodes with ids. A node whose name `before` has, gets its id from there. The others
+// get ids after all of those and, if there are none left, in the gaps.
 std::vector<RingNode> with_ids(const RingImage& image, const HashRing* before) {
   std::vector<RingNode> nodes = image.nodes;
   std::vector<bool> used(kMaxRingNodes + size_t{1});

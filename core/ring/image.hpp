@@ -2,13 +2,13 @@
 //
 // Invariants
 //   I1  equal nodes, weights, options and owners give equal bytes, whatever the history and the ids
-//       were: nodes stand in the order of their names.
+//       were, because nodes are in the order of their names.
 //   I2  nothing in an image is trusted. decode_ring_image() checks its form, and takes a small
-//       multiple of its length in memory; ring_of() checks its contents. What both accept is what
-//       encode_ring_image() writes of that ring, byte for byte.
+//       multiple of its length in memory; ring_of() checks its contents. If both accept an image,
+//       encode_ring_image() writes the same bytes for that ring.
 //   I3  ring_of() gives a ring that keeps every invariant of HashRing, with the owners that the
-//       origin had: it has the mark that the image says, or ring_of() fails. It makes the ring's
-//       points, 2^24 at most, and asks `poll` meanwhile.
+//       origin had: the ring has the mark that the image says, or ring_of() fails. It makes the
+//       ring's points, 2^24 at most, and asks `poll` meanwhile.
 #pragma once
 
 #include <cstddef>
@@ -33,14 +33,15 @@ struct RingImage {
   std::vector<uint16_t> slots;  // slots: the owner's place among the nodes
 };
 
-// How long the image is, without making it.
+// Returns how long the image is, without making it.
 size_t ring_image_bytes(const HashRing& ring) noexcept;
 // The ring is built().
 std::vector<std::byte> encode_ring_image(const HashRing& ring, RingKeyType key_type);
-// Returns an error if the bytes are no image: what is wrong, and what was expected.
+// Returns an error if the bytes are no image. Its text says what was found and expected.
 Result<RingImage> decode_ring_image(std::span<const std::byte> bytes);
 
-// The ring of an image, built(). A node that `before` has, too, keeps its id; `before` may be null.
+// Returns the ring of an image, built(). A node that `before` has, too, keeps its id. `before` may
+// be null.
 Result<std::shared_ptr<HashRing>> ring_of(const RingImage& image, const HashRing* before,
                                           const Poll& poll, Md5Function md5 = system_md5());
 

@@ -1,7 +1,7 @@
-// The points of ketama, the consistent hash of memcached's clients, bit for bit: a node's label is
+// The points of ketama, the consistent hash of memcached's clients, bit for bit. A node's label is
 // hashed with MD5, and the 16 bytes are four points of 32 bits, little-endian. A key's place is its
-// hash by `key_hash`, with MD5 the first of its own four. The key belongs to the first point that
-// is not before its place.
+// hash by `key_hash`; with MD5 it is the first of its own four. The key belongs to the first point
+// that is not before its place.
 //
 // k = 0, 1, 2 … are a node's hashes, four points each. n nodes, w their weight, W the sum of all:
 //   dialect       label of "host:port"              hashes of a node
@@ -11,7 +11,7 @@
 //                 else "host:port-k"                + 1e-10), all in float
 //   spy           "/host:port-k"                    as libmemcached
 //   consistent    as libmemcached                   100 of one point, which is the label's hash by
-//                                                   `key_hash`; weights count for nothing
+//                                                   `key_hash`; weights do not count
 // These are libketama; libmemcached with KETAMA_WEIGHTED, and twemproxy; libmemcached with
 // KETAMA_WEIGHTED and the distribution KETAMA_SPY; its distribution CONSISTENT without weights.
 // Equal weights give 39 hashes, not 40, for some n (libketama: 61, 122, 237 …; libmemcached, spy:
@@ -20,9 +20,10 @@
 // are floats themselves.
 //
 // Invariants
-//   I1  a function of the set of nodes, the dialect and the key hash: W is summed in the order of
-//       the names.
-//   I2  a node may have no points: with a small weight among large ones its clients give it none.
+//   I1  points depend only on the set of nodes, the dialect and the key hash. W is summed in the
+//       order of the names.
+//   I2  a node may have no points, because the clients give it none if its weight is small among
+//       large ones.
 //
 // With unequal weights a change moves more keys than it must, as in those clients: each node's part
 // of the points depends on the sum of all weights.
@@ -48,11 +49,11 @@ namespace cuckoo {
 inline constexpr size_t kKetamaDialects = static_cast<size_t>(KetamaDialect::kConsistent) + 1;
 
 std::string ketama_label(KetamaDialect dialect, std::string_view name);
-// How many hashes a node of that weight gets.
+// Returns how many hashes a node of that weight gets.
 uint32_t ketama_hashes(KetamaDialect dialect, double weight, double total, size_t nodes) noexcept;
 
-// The hashes of one dialect. As many at a time may use it as may use its MD5; what hashes throws
-// std::bad_alloc if that fails.
+// The hashes of one dialect. As many threads may use it at a time as may use its MD5. A function
+// that hashes throws std::bad_alloc if the MD5 fails.
 class Ketama {
  public:
   // Fails where there is no MD5.
@@ -67,7 +68,7 @@ class Ketama {
   uint32_t hash(std::span<const std::byte> key) const {
     return key_hash_ == KetamaKeyHash::kMd5 ? digest(key)[0] : ketama_key_hash(key_hash_, key);
   }
-  // On a ring of 2^64 positions: 32 bits become the upper half.
+  // Returns the position on a ring of 2^64: the 32 bits become the upper half.
   static uint64_t position(uint32_t hash) noexcept { return uint64_t{hash} << 32; }
 
   static uint32_t points_per_hash(KetamaDialect dialect) noexcept {

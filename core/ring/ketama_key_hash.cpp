@@ -5,13 +5,13 @@
 namespace cuckoo {
 namespace {
 
-// As a char of x86.
+// Returns the byte as a char of x86, with its sign.
 uint32_t sign_extended(std::byte byte) noexcept {
   return static_cast<uint32_t>(static_cast<int32_t>(static_cast<int8_t>(byte)));
 }
 
-// The lower 32 bits of a product or a XOR follow from the lower 32 of both sides: so FNV of 64 bits
-// is computed with those alone.
+// The lower 32 bits of a product or a XOR follow from the lower 32 bits of both sides. So FNV of 64
+// bits is computed with those alone.
 struct Fnv {
   uint32_t basis;
   uint32_t prime;

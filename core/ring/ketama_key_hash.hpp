@@ -1,13 +1,14 @@
-// The hashes by which memcached's clients find a key's place on ketama's ring, 32 bits each, bit
-// for bit as twemproxy and libmemcached compute them on x86: there a byte above 127 is a negative
-// number, and is added or combined as one (crc32a and md5 take it as it is). Compiled for ARM,
-// where it is not, those clients give such keys other places.
+// The hashes by which memcached's clients find a key's place on ketama's ring, 32 bits each. They
+// are bit for bit as twemproxy and libmemcached compute them on x86. There a byte above 127 is a
+// negative number, and is added or combined as one (crc32a and md5 take it as it is). On ARM it is
+// not negative, so clients that were compiled for ARM give such keys other places.
 //
 //   md5            the first four bytes, little-endian (Ketama::digest())
-//   fnv1_64 …      FNV; of 64 bits the lower 32
+//   fnv1_64 etc.   FNV; those of 64 bits give the lower 32
 //   crc32a         CRC-32, as zlib and Ethernet have it
 //   one_at_a_time  Jenkins's hash, libmemcached's own default
-// Their crc32 has 15 bits, with which ketama gives nearly all keys to one node: it is left out.
+// Their crc32 is left out, because it has 15 bits, with which ketama gives nearly all keys to one
+// node.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,7 @@
 namespace cuckoo {
 namespace {
 
-// How many different owners the keys have: the first byte that is hashed.
+// The first byte that is hashed: how many different owners the keys have.
 constexpr auto kNoOwner = std::byte{0};
 constexpr auto kOneOwner = std::byte{1};
 constexpr auto kManyOwners = std::byte{2};
@@ -49,8 +49,8 @@ class Runs {
     position_ = position;
     owner_ = owner;
   }
-  // Behind the last place the ring closes: a last run that has the first one's owner is a part of
-  // that one.
+  // Ends the last run. After the last place the ring closes. So if the last run has the first one's
+  // owner, it is a part of the first one.
   void close() noexcept {
     if (owner_ != first_owner_) {
       take();

@@ -1,5 +1,5 @@
-// MD5 as ketama asks for it: a function that is handed in. So a program that uses rings without
-// ketama needs no library that computes digests; system_md5() alone refers to one.
+// The MD5 of ketama: a function that the caller gives. So a program that uses rings without ketama
+// needs no library that computes digests; only system_md5() refers to one.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,12 @@ namespace cuckoo {
 
 inline constexpr size_t kMd5Bytes = 16;
 
-// Writes the digest of the bytes. False: it can't, for want of memory or of the algorithm.
+// Writes the digest of the bytes. Returns false if there is no memory, or no MD5.
 using Md5Function =
     std::function<bool(std::span<const std::byte> bytes, std::span<std::byte, kMd5Bytes> digest)>;
 
-// By core/base/digest.hpp. It reuses a context, and so do its copies: one at a time may use them.
+// Returns the MD5 of core/base/digest.hpp. It shares a context with its copies, so only one thread
+// may use them at a time.
 Md5Function system_md5();
 
 }  // namespace cuckoo

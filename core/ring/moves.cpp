@@ -40,7 +40,7 @@ void add_slots(const SlotOwners& before, const SlotOwners& after, Parts& parts) 
   }
 }
 
-// One of two rings, from point to point; it may have none.
+// Goes over one of the two rings, from point to point. The ring may have no points.
 class Side {
  public:
   explicit Side(const PointRing& ring)
@@ -48,7 +48,8 @@ class Side {
 
   bool at_end() const noexcept { return point_.at_end(); }
   uint64_t position() const noexcept { return at_end() ? UINT64_MAX : point_.position(); }
-  // Of what is before the point; behind the last one the ring closes.
+  // Returns the owner of the positions before the point. After the last point it is the first
+  // one's, because the ring closes.
   uint32_t owner() const noexcept { return at_end() ? first_owner_ : point_.owner(); }
   void pass(uint64_t position) noexcept {
     while (!at_end() && point_.position() == position) {

@@ -24,7 +24,7 @@ uint64_t name_hash(uint64_t seed, const std::string& name) noexcept {
 
 uint64_t slot_digest(uint32_t slot, uint32_t id) noexcept { return slot_hash(0, slot, id); }
 
-// Who lacks slots; the one that lacks most on top.
+// A node that lacks slots. The heap has the node that lacks most on top.
 struct Lack {
   uint32_t slots;
   uint32_t rank;
@@ -69,7 +69,8 @@ uint64_t SlotOwners::sum_digest() const noexcept {
   return sum;
 }
 
-// In ascending order.
+// Returns the slots that all givers give, in ascending order. `receiver`: null if there are
+// several.
 std::vector<uint16_t> SlotOwners::given_slots(std::span<const RingNode* const> nodes,
                                               const std::vector<uint32_t>& quotas,
                                               const RingNode* receiver, uint64_t seed) const {

@@ -13,7 +13,8 @@ bool comes_before(const RingPoint& a, const RingPoint& b) noexcept {
 
 }  // namespace
 
-// Counting sort by bucket; a bucket has few points. Fills starts_, too.
+// Sorts the points, and fills starts_: a counting sort by bucket, and then each bucket by itself,
+// which has few points.
 void PointRing::place(const std::vector<RingPoint>& points, std::vector<RingPoint>& sorted) {
   const size_t buckets = std::max<size_t>(2, std::bit_ceil(points.size()));
   shift_ = 64 - (static_cast<unsigned>(std::bit_width(buckets)) - 1);
@@ -53,7 +54,8 @@ void PointRing::build(std::vector<RingPoint> points, std::span<const uint32_t> i
   set_copies();
 }
 
-// starts_ are places in `sorted`, and become places in positions_.
+// Copies the points to their segments. starts_ are places in `sorted`, and become places in
+// positions_.
 void PointRing::spread(const std::vector<RingPoint>& sorted, std::span<const uint32_t> ids) {
   const size_t buckets = starts_.size() - 1;
   segments_.resize((buckets + (size_t{1} << kSegmentBits) - 1) >> kSegmentBits);
@@ -140,7 +142,8 @@ bool PointRing::change(std::vector<Owned> out, std::vector<Owned> in, const Name
          find_neighbours(static_cast<size_t>(filled - segments_.begin()), unused);
 }
 
-// False: all points are in this segment.
+// Finds the last point before the segment, and the first one after it. Returns false if all points
+// are in this segment.
 bool PointRing::find_neighbours(size_t segment, Neighbours& found) const noexcept {
   const size_t count = segments_.size();
   size_t before = segment;
@@ -158,8 +161,8 @@ bool PointRing::find_neighbours(size_t segment, Neighbours& found) const noexcep
   return true;
 }
 
-// Exchanges a range of the segment's places, the one of all that changes, for merged_. Only the
-// arcs that end there, or at the point behind, change.
+// Exchanges the range of the segment that has all changes for merged_. Only the shares of points in
+// the range, and of the first point after it, change.
 bool PointRing::change_segment(size_t segment, std::span<Owned> out, std::span<const Owned> in,
                                const NameOrder& comes_before, std::span<RingPart> shares) {
   constexpr uint64_t kNone = UINT64_MAX;
@@ -209,7 +212,8 @@ bool PointRing::change_segment(size_t segment, std::span<Owned> out, std::span<c
   return true;
 }
 
-// Behind all others, with room for so many points more. False: too much room is wasted by now.
+// Moves the segment to the end of the arrays, with room for `more` points. Returns false if too
+// much room is wasted by now.
 bool PointRing::move_segment(size_t segment, size_t more) {
   Segment& part = segments_[segment];
   const size_t to = positions_.size();
@@ -219,7 +223,7 @@ bool PointRing::move_segment(size_t segment, size_t more) {
     return false;
   }
   const size_t places = to + room + 1;
-  if (places > positions_.capacity()) {  // else it would double
+  if (places > positions_.capacity()) {  // without this the capacity would double
     positions_.reserve(places + places / 16);
     owners_.reserve(places + places / 16);
   }
@@ -238,7 +242,8 @@ bool PointRing::move_segment(size_t segment, size_t more) {
   return true;
 }
 
-// What is to stand in the range. False: a point that is to be taken out is not there.
+// Merges the points of the range with `in`, without those of `out`, into merged_. Returns false if
+// a point of `out` is missing.
 bool PointRing::merge(const Range& range, std::span<Owned> out, std::span<const Owned> in,
                       const NameOrder& comes_before) {
   merged_.clear();
@@ -266,7 +271,7 @@ bool PointRing::merge(const Range& range, std::span<Owned> out, std::span<const 
   return taken == out.size();
 }
 
-// Writes merged_, and moves what stands behind the range, with the copy, along.
+// Writes merged_ into the range, and moves the later points of the segment and the copy.
 void PointRing::exchange(size_t segment, const Range& range, uint64_t lowest, uint64_t highest) {
   Segment& part = segments_[segment];
   const auto end_now = static_cast<uint32_t>(range.first + merged_.size());
@@ -280,7 +285,7 @@ void PointRing::exchange(size_t segment, const Range& range, uint64_t lowest, ui
   const uint32_t longer = end_now - range.end;  // modulo 2^32
   part.count += longer;
   size_ = size_ - (range.end - range.first) + merged_.size();
-  // The buckets that begin in the range, and those behind it.
+  // Updates the buckets that begin in the range, and those after it.
   uint32_t at = range.first;
   size_t bucket = static_cast<size_t>(lowest >> shift_) + 1;
   for (; bucket <= highest >> shift_; ++bucket) {
@@ -297,7 +302,7 @@ void PointRing::exchange(size_t segment, const Range& range, uint64_t lowest, ui
   }
 }
 
-// The copies that are of the segment's first point or, where it has none, of the one behind it.
+// Updates the copies of the segment's first point or, if it has none, of the next point.
 void PointRing::set_copies_before(size_t segment) noexcept {
   const uint64_t position = positions_[segments_[segment].first];
   const uint16_t owner = owners_[segments_[segment].first];
@@ -335,7 +340,7 @@ std::vector<RingPart> PointRing::shares(size_t ids) const {
     }
     before = point.position();
   }
-  // Where the ring closes; all points in one place: all of it.
+  // The part where the ring closes. If all points are at one position, it is the whole ring.
   shares[owner - 1].add(first == before ? RingPart::all().positions() : uint128{first - before});
   return shares;
 }

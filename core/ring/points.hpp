@@ -1,27 +1,27 @@
-// A ring of 2^64 positions with points on it: a position belongs to the node of the first point at
-// or behind it, and behind the last point to that of the first.
+// A ring of 2^64 positions with points on it. A position belongs to the node of the first point at
+// or after it. After the last point, the ring begins again. For example, with a point of node A at
+// 10 and one of node B at 20, position 15 belongs to B, and position 25 to A.
 //
 // Layout
 //   positions_[i], owners_[i]   the points, segment after segment, with room for more in each
-//   segments_[s]                64 buckets each; its points ascend, from `first` on. Behind them
-//                               stands a copy of the next point in any later segment; behind the
-//                               last point of all, the highest position with the first point's
-//                               owner: the ring closes
-//   starts_[b]                  where the first point in bucket b of its segment or behind is: b is
-//                               a position's leading bits, as many buckets as points, up to a power
-//                               of two
-// Points are hashes, so a bucket has one on average: finding an owner is two or three loads and no
-// binary search. A change of k points moves what is behind each of them in its segment, some 32
-// points, and nothing else; a segment that has no room moves behind all others.
+//   segments_[s]                64 buckets each. Its points ascend, from `first` on. A copy of the
+//                               next point of a later segment follows them. After the last point of
+//                               all it is the highest position, with the first point's owner,
+//                               because the ring closes there
+//   starts_[b]                  the place of the first point of its segment that is in bucket b or
+//                               a later one. b is a position's leading bits. There are as many
+//                               buckets as points, rounded up to a power of two
+// Points are hashes, so a bucket has one on average. So to find an owner takes two or three loads,
+// and no binary search. To add or take out a point moves only the points after it in its segment,
+// some 32. A segment that has no room left moves to the end of the arrays.
 //
 // Invariants
-//   I1  the points ascend; points in the same place stand in the order of their nodes' names, so
-//       the owner is the same whatever the order in which the points were given, at once or by
-//       changes.
-//   I2  starts_[b] is the place of the first point of its segment in bucket b or behind, else that
-//       of the copy behind the segment's points.
-//   I3  shares() add up to 2^64. A point in another's place owns nothing itself.
-//   I4  the copy behind a segment's points is what the layout says it is.
+//   I1  the points ascend. Points at one position are in the order of their nodes' names, so the
+//       owner does not depend on the order in which the points came, at once or by changes.
+//   I2  starts_[b] is as the layout says. If there is no such point, it is the place of the copy
+//       after the segment's points.
+//   I3  shares() add up to 2^64. Of several points at one position, only the first owns a part.
+//   I4  the copy after a segment's points is as the layout says.
 #pragma once
 
 #include <cmath>
@@ -39,8 +39,8 @@ namespace cuckoo {
 
 inline constexpr size_t kMaxRingPoints = size_t{1} << 24;
 
-// Some of the 2^64 positions; maybe all. Not a uint128, which needs memory aligned to 16 bytes:
-// SQLite's allocator, which the module uses, gives 8.
+// A number of positions, up to all 2^64. It is not a uint128, because that needs memory aligned to
+// 16 bytes, and SQLite's allocator, which the module uses, aligns to 8.
 class RingPart {
  public:
   RingPart() noexcept = default;
@@ -68,7 +68,7 @@ struct RingPoint {
 
 class PointRing {
  public:
-  // Any order. ids[rank] is the node's id; up to 2^24 points.
+  // Builds the ring of up to 2^24 points, in any order. ids[rank] is the node's id.
   void build(std::vector<RingPoint> points, std::span<const uint32_t> ids);
 
   struct Owned {
@@ -76,26 +76,26 @@ class PointRing {
     uint32_t id = 0;
   };
   using NameOrder = std::function<bool(uint32_t id, uint32_t other)>;
-  // Takes points out that are there and puts others in; shares[id - 1] follow. `comes_before`
-  // compares the names of two nodes that have points behind the change. False: the ring is too
-  // small, or too uneven, to be changed; it must be built anew, as after an exception.
+  // Takes points out that are there, puts others in, and updates shares[id - 1]. `comes_before`
+  // compares the names of two nodes that have points after the change. False: the ring is too
+  // small, or too uneven, to be changed. Then it must be built anew, as after an exception.
   bool change(std::vector<Owned> out, std::vector<Owned> in, const NameOrder& comes_before,
               std::span<RingPart> shares);
 
   bool empty() const noexcept { return size_ == 0; }
   size_t size() const noexcept { return size_; }
 
-  // The ring has a point. An id.
+  // Returns the owner's id. The ring has a point.
   uint32_t owner(uint64_t position) const noexcept { return owners_[find(position)] + 1U; }
 
-  // The points in their order.
+  // Goes over the points in their order.
   class Walk {
    public:
     explicit Walk(const PointRing& ring) noexcept
         : ring_(&ring), place_(ring.segments_.empty() ? 0 : ring.segments_[0].first) {
       skip_ends();
     }
-    // From the point on that owns the position; there is one.
+    // Begins at the point that owns the position; there is one.
     Walk(const PointRing& ring, uint64_t position) noexcept
         : ring_(&ring),
           segment_(ring.segment_of(position)),
@@ -110,7 +110,7 @@ class PointRing {
       ++place_;
       skip_ends();
     }
-    // … and behind the last one the first.
+    // Goes on to the next point, and from the last one to the first.
     void next_around() noexcept {
       next();
       close();
@@ -134,10 +134,10 @@ class PointRing {
     uint32_t place_;
   };
 
-  // How many positions each id owns; index 0 is id 1.
+  // Returns how many positions each id owns; index 0 is id 1.
   std::vector<RingPart> shares(size_t ids) const;
 
-  std::string check() const;  // what is wrong; empty: nothing
+  std::string check() const;  // returns the first error, or an empty text
   size_t memory_bytes() const noexcept;
 
  private:
@@ -146,7 +146,7 @@ class PointRing {
   struct Segment {
     uint32_t first = 0;
     uint32_t count = 0;
-    uint32_t room = 0;  // for points; the copy behind them has a place more
+    uint32_t room = 0;  // for points; the copy after them has one place more
 
     uint32_t end() const noexcept { return first + count; }
   };
@@ -155,7 +155,7 @@ class PointRing {
     uint32_t first = 0;
     uint32_t end = 0;
   };
-  // The points around some.
+  // The points before and after a range.
   struct Neighbours {
     size_t before = 0;  // places
     size_t behind = 0;
@@ -194,7 +194,7 @@ class PointRing {
   std::vector<uint32_t> starts_;
   std::vector<Segment> segments_;
   unsigned shift_ = 63;
-  std::vector<Owned> merged_;  // what a range of places is to hold
+  std::vector<Owned> merged_;  // the new points of a range
 };
 
 }  // namespace cuckoo

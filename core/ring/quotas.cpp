@@ -8,7 +8,7 @@ namespace cuckoo {
 
 namespace {
 
-// A slot that a node has or could have next: its place in the order in which slots are given.
+// A slot that a node has or could have next, with its place in the order in which slots are given.
 struct Claim {
   double priority;
   uint32_t rank;
@@ -37,7 +37,7 @@ struct LastOnTop {
 using Waiting = std::priority_queue<Claim, std::vector<Claim>, FirstOnTop>;
 using Given = std::priority_queue<Claim, std::vector<Claim>, LastOnTop>;
 
-// The claims on top that are still true: each change of a quota pushes new ones.
+// Gives the claims on top that are still true. Each change of a quota pushes new claims.
 class Dealer {
  public:
   Dealer(std::span<const double> weights, std::vector<uint32_t>& quotas)
@@ -107,7 +107,8 @@ std::vector<uint32_t> slot_quotas(std::span<const double> weights) {
   for (; sum > kRingSlots && dealer.any_given(); --sum) {
     dealer.take(dealer.last_given().rank);
   }
-  // What is given now are the slots that come first, but for the first guess's rounding.
+  // The right number of slots is given now. But the first guess was rounded, so a slot that was not
+  // given may come before one that was.
   while (dealer.any_given() && dealer.first_waiting().before(dealer.last_given())) {
     const uint32_t to = dealer.first_waiting().rank;
     const uint32_t from = dealer.last_given().rank;

@@ -17,9 +17,9 @@ struct Decimal {
   int point = 0;
 };
 
-// Of a finite real above 0.
+// Returns the digits of a finite real above 0.
 Decimal decimal_of(double real) noexcept {
-  // More digits than are needed, so that what is below a half isn't rounded up to it.
+  // More digits than are needed, so that a rest below a half isn't rounded up to a half.
   constexpr int kExact = 30;
   char text[kExact + 24];  // d.ddde-324, with the locale's point, which may have several bytes
   std::snprintf(text, sizeof text, "%.*e", kExact, real);

@@ -2,10 +2,10 @@
 // texts, so a real's owner follows from it, in tables and in the library, with every version of
 // SQLite.
 //
-// The digits are the exact value's, and a half is rounded away from 0. SQLite 3.43 and later write
-// the same, printf('%!.15g', real), except for one in 50,000 of very large and very small reals,
-// next to a half. Before, halves themselves end in another digit, too, and one in a hundred of
-// those above 1e150.
+// The digits are those of the exact value, and a half is rounded away from 0. SQLite 3.43 and later
+// write the same, printf('%!.15g', real), except for one in 50,000 of very large and very small
+// reals, next to a half. Older versions also write another last digit for halves themselves, and
+// for one in a hundred of the reals above 1e150.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Where the blocks of a stored filter are kept: one table of numbered blobs. core owns the
-// interface; ext implements it over a shadow table, tests in memory.
+// Keeps the blocks of a stored filter: one table of numbered blobs. core owns the interface. ext
+// implements it over a shadow table, and tests implement it in memory.
 //
 // Reads visit blocks in ascending order of their ids. A block that does not exist is not visited. A
 // visitor's failure ends the read and is returned. The bytes are valid during the visit only. A

@@ -5,7 +5,7 @@
 //   0                       the root
 //   1 + i                   page i of the directory, i < 2^24 - 2
 //   2^24 - 1                the marks that the filter has had (core/segments/mark.hpp)
-//   number·2^24 + part      a segment's; the numbers 1 … 2^30 - 1 are each used once
+//   number·2^24 + part      a block of a segment; the numbers 1 … 2^30 - 1 are each used once
 //     part  0 + i             page i,           i < 2^23
 //           2^23 + i          block i of runs,  i < 2^22
 //           3·2^22 + i        block i of cells that overflowed
@@ -18,7 +18,7 @@
 //   -2^56 + i               chunk i of it
 //
 // A block ends with a CRC-32C of its content, its id and the table's seed (core/base/page_row.hpp).
-// So a reader finds a block that was damaged, moved to another id or copied from another table.
+// So a reader notices a block that was damaged, moved to another id or copied from another table.
 #pragma once
 
 #include <cstddef>
@@ -60,19 +60,20 @@ constexpr int64_t first_block_of(uint64_t slot) noexcept {
 
 // Adds the block's name to a kCorrupt status.
 Status in_block(int64_t id, Status status);
-// Returns "page 3 of segment 12", "row 7 of the log" …
+// Returns the block's name, such as "page 3 of segment 12" or "row 7 of the log".
 std::string block_name(int64_t id);
 
-// Storage with the checksums: contents go in, verified contents come out. Its ids are those of a
-// slot, and the checksums those of the table: a block of another slot is found, too.
+// Reads and writes blocks with their checksums: contents go in, and verified contents come out. The
+// ids count from the beginning of the slot. The checksum is over the id in the table, so that a
+// block of another slot is noticed, too.
 class Blocks {
  public:
   Blocks(BlockStorage& storage, uint64_t seed, uint64_t slot = 0) noexcept
       : storage_(&storage), seed_(seed), base_(first_block_of(slot)) {}
 
-  // The content is valid during the visit only. A wrong checksum is kCorrupt.
+  // Visits the contents. Each is valid during the visit only. A wrong checksum is kCorrupt.
   Status read(int64_t first, int64_t last, const BlockStorage::Visitor& visitor) const;
-  // kCorrupt when it is missing.
+  // Visits the content of one block. Returns kCorrupt if the block is missing.
   Status read_one(int64_t id, const BlockStorage::Visitor& visitor) const;
   Status write(int64_t id, std::span<const std::byte> content, bool stored) const {
     return storage_->write(base_ + id, encode_page_row(content, base_ + id, seed_), stored);
@@ -81,7 +82,7 @@ class Blocks {
     return storage_->erase(base_ + first, base_ + last);
   }
   Status poll() const { return storage_->poll(); }
-  // The same over another storage, or with another seed.
+  // Returns the same blocks over another storage, or with another seed.
   Blocks over(BlockStorage& storage) const noexcept {
     Blocks other = *this;
     other.storage_ = &storage;

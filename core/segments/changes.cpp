@@ -38,7 +38,8 @@ uint64_t magnitude(int64_t net) noexcept {
   return net < 0 ? 0 - static_cast<uint64_t>(net) : static_cast<uint64_t>(net);
 }
 
-// Behind the delta: 0 one of the usual sign; 1 0 one of the other; 1 1 sign count.
+// After the delta come the bits 0 for a count of 1 of the usual sign, 1 0 for one of the other
+// sign, or 1 1, the sign and the count.
 void put_net(BitWriter& stream, uint64_t delta, unsigned rice, int64_t net, bool mostly_removed) {
   const bool removed = net < 0;
   const uint64_t count = magnitude(net);
@@ -70,7 +71,8 @@ bool take_net(BitReader& stream, bool mostly_removed, int64_t& net) noexcept {
   return !stream.overrun();
 }
 
-// Same filter, same kind of hashes: what a copy of the first mark can take.
+// Returns kCorrupt unless both marks are of filters of one kind, hash width and seed. A copy that
+// has the first mark can take no other changes.
 Status check_marks(const FilterMark& from, const FilterMark& to) {
   if (from.kind != to.kind || from.width != to.width || from.seed != to.seed) {
     return corrupt("changes between marks of different filters");
@@ -104,7 +106,7 @@ Status decode_stream(std::span<const std::byte> bytes, uint64_t count, bool most
     hash += delta << shift;
     changes.hashes.emplace_back(hash, net);
   }
-  return stream.at_end() ? Status() : corrupt("changes with bytes behind the last hash");
+  return stream.at_end() ? Status() : corrupt("changes with bytes after the last hash");
 }
 
 }  // namespace
@@ -120,7 +122,7 @@ PieceSource pieces_for_shape(const FilterChanges& changes, uint64_t& shape) {
   };
 }
 
-// Their image has the changes' own mark, and gaps.
+// The image of the pieces has the second mark of the changes, and gaps.
 ImageHeader header_of_pieces(const FilterChanges& changes) {
   ImageHeader header;
   header.partial = true;
@@ -136,7 +138,7 @@ ImageHeader header_of_pieces(const FilterChanges& changes) {
 
 namespace {
 
-// What the pieces are of must be what the changes are of.
+// Decodes the pieces. Returns kCorrupt if their mark, kind or keys are not those of the changes.
 Status decode_pieces(const MessageBytes& bytes, uint32_t page_bytes, const Poll& poll,
                      FilterChanges& changes) {
   if (bytes.size() == 0) {
@@ -214,7 +216,7 @@ Result<std::vector<std::byte>> encode_changes(const FilterChanges& changes, uint
 
 namespace {
 
-// What the header says that does not need the rest.
+// The fields of the header. `changes` has no hashes and no pieces yet.
 struct ChangesHeader {
   FilterChanges changes;
   uint64_t count = 0;
@@ -223,7 +225,7 @@ struct ChangesHeader {
   bool mostly_removed = false;
 };
 
-// `front` are the first kHeaderBytes of changes that have `size`, or all if they have fewer.
+// `front` are the first kHeaderBytes of changes of `size` bytes, or all of them if they are fewer.
 Result<ChangesHeader> parse_header(std::span<const std::byte> front, uint64_t size) {
   if (!looks_like_changes(front) || front.size() <= kVersionAt) {
     return corrupt("bytes that are no changes of a filter, expected CKCH at the start");

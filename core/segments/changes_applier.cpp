@@ -20,7 +20,7 @@ uint64_t last_hash_of(uint64_t prefix, unsigned depth) noexcept {
   return prefix | ~uint64_t{0} >> depth;
 }
 
-// They ascend and don't meet.
+// Returns whether the ranges, which ascend and don't overlap, cover all hashes.
 bool cover_all(std::span<const HashRange> ranges) noexcept {
   uint64_t next = 0;
   for (const HashRange& range : ranges) {
@@ -32,9 +32,9 @@ bool cover_all(std::span<const HashRange> ranges) noexcept {
   return next == 0;
 }
 
-// Is each of them a leaf's range, or do several make one up?
+// Returns whether each range is that of a leaf, or several ranges make up that of a leaf.
 bool fit(std::span<const HashRange> ranges, const Directory& directory) noexcept {
-  uint64_t next = 0;  // what they leave of a leaf
+  uint64_t next = 0;  // first hash of the leaf that the ranges don't cover yet
   uint64_t end = 0;
   for (const HashRange& range : ranges) {
     const Directory::Leaf& leaf = directory.leaf(directory.leaf_of(range.first));
@@ -48,7 +48,7 @@ bool fit(std::span<const HashRange> ranges, const Directory& directory) noexcept
   return next == end;
 }
 
-// Those of hashes in the ranges, and the others.
+// Appends the hashes in the ranges to `within`, and all others to `rest`.
 void split_by_range(std::span<const ChangedHash> hashes, std::span<const HashRange> ranges,
                     LargeVector<ChangedHash>& within, LargeVector<ChangedHash>& rest) {
   auto range = ranges.begin();
@@ -87,14 +87,18 @@ uint64_t whole_shape(const FilterBlocks& blocks) {
 
 }  // namespace
 
-// Adds go first, so that what leaves is there. A remove that finds nothing then was of a key that
-// was never added, but shared its cells with one that is added here: it has its turn when that is
-// in the pages. What is left then is dropped, as a remake does. The hashes that stand twice come in
-// between, one after the other: two of them may share a cell. A remove of theirs that finds nothing
-// is dropped at once. The items of a set count which hashes seemed present when they came, and only
-// the other filter knows that.
+// Adds first, so that the removes find their keys. A remove that finds nothing then is of a key
+// that was never added, but shared its cells with a key that is added here. So the segment is
+// folded, and the remove is tried again. If it still finds nothing, a remake would drop it, too, so
+// it is dropped.
+//
+// Hashes that come twice are applied in between, one hash after the other, because two of them may
+// share a cell. If a remove of theirs finds nothing, it is dropped at once.
+//
+// The items of a set are those of the changes: they count the hashes that did not seem present when
+// they came, and only the origin knows that.
 Status ChangesApplier::apply(const FilterChanges& changes) {
-  LargeVector<ChangedHash> rest;  // of segments that don't come with them
+  LargeVector<ChangedHash> rest;  // of segments that the changes don't include
   std::span<const ChangedHash> hashes = changes.hashes;
   if (changes.pieces && !blocks_.keeps_hashes()) {
     CUCKOO_ASSIGN_OR_RETURN(const bool taken, take_pieces(changes, rest));
@@ -131,9 +135,9 @@ Status ChangesApplier::apply(const FilterChanges& changes) {
              : Status();
 }
 
-// The pieces take the places of its own segments. Their entries are in their cells, so they go into
-// the log alone, for copies of this copy. `rest` are those of all other segments. False: the pieces
-// are not of its segments, and nothing changed.
+// Replaces segments by the pieces. The entries of these are in their cells, so they go into the log
+// alone, for copies of this copy. `rest` gets the hashes of all other segments. Returns false, and
+// changes nothing, if the pieces do not fit the segments.
 Result<bool> ChangesApplier::take_pieces(const FilterChanges& changes,
                                          LargeVector<ChangedHash>& rest) {
   std::vector<HashRange> ranges;
@@ -161,7 +165,7 @@ Result<bool> ChangesApplier::take_pieces(const FilterChanges& changes,
   return true;
 }
 
-// All are new, and may be fewer than before.
+// Replaces all segments by the pieces, which may be fewer.
 Status ChangesApplier::take_all(const FilterChanges& changes) {
   CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits,
                           limits_for(blocks_.options(), changes.capacity));
@@ -178,7 +182,7 @@ Status ChangesApplier::take_all(const FilterChanges& changes) {
   return {};
 }
 
-// The piece takes the place of all that its leaf held, pending entries too.
+// Replaces all that the leaf of the piece held, pending entries too.
 Status ChangesApplier::take(Piece&& piece) {
   const Directory& directory = blocks_.directory();
   size_t index = directory.leaf_of(piece.prefix);
@@ -201,8 +205,8 @@ Status ChangesApplier::take(Piece&& piece) {
   return {};
 }
 
-// Without hashes it takes what the other filter took, whatever its own capacity. To a set all are
-// logged, also those that seem present here: they may be absent in a copy that has the same mark.
+// Adds a hash that its origin added. A copy without hashes adds it whatever its own capacity. A set
+// logs it even if it seems present here, because it may be absent in a copy that has the same mark.
 Status ChangesApplier::add(uint64_t hash, uint64_t copies) {
   const bool multiset = blocks_.options().multiset();
   if (blocks_.keeps_hashes() && !multiset) {
@@ -232,8 +236,8 @@ Status ChangesApplier::add_all(std::span<const ChangedHash> hashes) {
   return {};
 }
 
-// The other filter removed each hash a number of times. This one does the same while it finds the
-// hash, and returns those removes that found nothing.
+// Removes each hash as often as the origin did, while it is found. Returns the removes that found
+// nothing.
 Result<std::vector<ChangedHash>> ChangesApplier::remove_found(std::span<const ChangedHash> hashes) {
   std::vector<ChangedHash> left;
   for (const ChangedHash& one : hashes) {

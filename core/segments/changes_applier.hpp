@@ -1,14 +1,15 @@
-// Makes a filter hold what another one holds: by the changes from the mark that both have to the
-// other one's newest mark.
+// Brings a copy to a newer mark of its origin, by the changes from the copy's mark to the newer
+// one.
 //
-// A filter that keeps hashes adds and removes what the other one did. One without them can't make a
-// segment anew when that gets too full. So it takes over the segments that the other filter made
-// anew since then, and adds and removes in all others, whatever its own capacity.
+// A copy that keeps hashes repeats the adds and removes of its origin. A copy without hashes can't
+// make a segment anew when the segment gets too full. So it takes over the segments that its origin
+// made anew since then. In all other segments it adds and removes, whatever its own capacity.
 //
 // Invariants
-//   I1  never a false negative: the adds go first, and what can't be removed then stays.
-//   I2  the mark is taken only where the cells can follow the other filter's further: hashes are
-//       kept, or the segments have the same shape (core/segments/changes.hpp).
+//   I1  never a false negative: the adds go first, and a remove that still finds nothing is
+//       dropped.
+//   I2  the copy takes the mark only if its cells can follow the origin from there on: it keeps
+//       hashes, or its segments have the same shape (core/segments/changes.hpp).
 //   I3  all changed hashes are in the log afterwards, for copies of this copy.
 #pragma once
 
@@ -33,8 +34,8 @@ class ChangesApplier {
   ChangesApplier(FilterFile& file, FilterBlocks& blocks, Turns& turns) noexcept
       : file_(file), blocks_(blocks), turns_(turns) {}
 
-  // The filter has their first mark, and nothing of it is unwritten. After a failure it must be
-  // read again.
+  // The filter must have their first mark. If it is stored, all of it must be written: after a
+  // failure it must be read again. A filter that is not stored must be dropped after a failure.
   Status apply(const FilterChanges& changes);
 
  private:

@@ -1,5 +1,5 @@
-// A whole filter outside of its table, one segment at a time: what an export gives, what an import
-// takes, and what the keys of an aggregate become.
+// The contents of a whole filter outside of its table, one segment at a time. An export gives them,
+// an import takes them, and an aggregate makes them of its keys.
 #pragma once
 
 #include <cstdint>
@@ -20,28 +20,28 @@ namespace cuckoo::segments {
 struct Piece {
   uint64_t prefix = 0;
   unsigned depth = 0;
-  uint64_t capacity = 0;           // what the geometry was computed for
-  uint64_t items = 0;              // of a set: the adds that were not present
+  uint64_t capacity = 0;           // that the geometry was computed for
+  uint64_t items = 0;              // in a set: adds that did not seem present when they came
   std::unique_ptr<Filter> filter;  // all its pages are in memory, or zero
-  std::vector<NetHash> hashes;     // whole ones, ascending, each 1 or more; empty: not known
+  std::vector<NetHash> hashes;     // with the prefix, ascending, each 1 or more; empty: not known
 };
 using PieceSink = std::function<Status(Piece&& piece)>;
-// Hands over all pieces, ascending by prefix. The prefixes partition the hash space. May be called
-// more than once, and gives the same then.
+// Hands over all pieces, ascending by prefix. The prefixes partition the hash space. It may be
+// called more than once, and hands over the same pieces each time.
 using PieceSource = std::function<Status(const PieceSink& sink)>;
-// Hands over the same pieces from one on, that of `prefix`, until enough() says true after one.
+// Hands over the same pieces, from that of `prefix` on, until enough() returns true after one.
 using PieceRange = std::function<Status(uint64_t prefix, const PieceSink& sink,
                                         const std::function<bool()>& enough)>;
 
 struct Contents {
   uint64_t capacity = 0;  // of the whole filter
-  uint64_t items = 0;     // of a multiset: the sum of the pieces'
+  uint64_t items = 0;     // in a multiset: the sum over the pieces
   bool with_hashes = false;
   uint64_t hash_count = 0;         // different ones, if they are known
-  uint64_t key_types = 0;          // storage classes that were hashed into it, a byte a column
-  std::optional<FilterMark> mark;  // whose contents these are, all of them
+  uint64_t key_types = 0;          // types of the keys that were hashed, a byte a column
+  std::optional<FilterMark> mark;  // that names exactly these contents
   PieceSource pieces;
-  PieceRange range;  // of the pieces, where the filter is a stored one
+  PieceRange range;  // of the pieces, if the filter is a stored one
 };
 
 }  // namespace cuckoo::segments

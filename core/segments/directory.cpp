@@ -1,11 +1,15 @@
 #include "core/segments/directory.hpp"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 #include <bit>
 #include <string>
 #include <utility>
 
 #include "core/base/bytes.hpp"
+#include "core/base/page_row.hpp"
 #include "core/filter/sizing.hpp"
 #include "core/segments/front.hpp"
 
@@ -52,6 +56,11 @@ std::vector<std::byte> encode_root(const Root& root) {
     at += 8;
   }
   return content;
+}
+
+uint64_t hash_of(const Root& root) {
+  const std::vector<std::byte> content = encode_root(root);
+  return XXH3_64bits(content.data(), content.size());
 }
 
 Result<Root> decode_root(std::span<const std::byte> content) {
@@ -292,29 +301,24 @@ Status Directory::read_leaves(const Blocks& blocks, const Root& root, std::vecto
     leaves[i].prefix = root.first_depth == 0 ? 0 : uint64_t{i} << (64 - root.first_depth);
     leaves[i].depth = static_cast<unsigned>(root.first_depth);
   }
-  uint64_t pages = 0;
-  uint64_t sum = 0;
+  PageCount read;
   CUCKOO_TRY(blocks.read(kFirstDirectoryBlock, kFirstDirectoryBlock + kMaxDirectoryPages - 1,
                          [&](int64_t id, std::span<const std::byte> content) -> Status {
                            const auto page = static_cast<uint64_t>(id - kFirstDirectoryBlock);
-                           ++pages;
-                           sum += page;
+                           read.add(page);
                            CUCKOO_TRY(take_page(page, content, root, leaves));
                            stored.resize(page + 1);
                            stored[page] = true;
                            return blocks.poll();
                          }));
-  if (pages != root.pages || sum != root.page_index_sum) {
-    return corrupt("the directory: " + std::to_string(pages) + " pages, expected " +
-                   std::to_string(root.pages) + ": some are missing or too many");
-  }
+  CUCKOO_TRY(read.expect({root.pages, root.page_index_sum}, "the directory"));
   return leaves.size() == root.leaves
              ? Status()
              : corrupt("the directory: " + std::to_string(leaves.size()) + " segments, expected " +
                        std::to_string(root.leaves));
 }
 
-Result<bool> Directory::read(const Blocks& blocks, const Root& root, uint64_t known) {
+Result<bool> Directory::read(const Blocks& blocks, const Root& root, Known known) {
   std::vector<Leaf> leaves;
   std::vector<bool> stored;
   CUCKOO_TRY(read_leaves(blocks, root, leaves, stored));
@@ -333,7 +337,7 @@ Result<bool> Directory::read(const Blocks& blocks, const Root& root, uint64_t kn
     return same_place(i) && leaves_[i].untouched() && leaves[i].header->number == 0;
   };
   std::vector<size_t> pending;  // the leaves that have entries still
-  bool complete = true;
+  bool complete = root.folded_to >= known.folded_to;
   const size_t both = std::min(leaves.size(), leaves_.size());
   for (size_t i = 0; i < leaves.size(); ++i) {
     const SegmentHeader& header = *leaves[i].header;
@@ -342,7 +346,8 @@ Result<bool> Directory::read(const Blocks& blocks, const Root& root, uint64_t kn
         pending.push_back(i);
       }
     } else if (!(i < both && never_used(i))) {
-      complete = complete && (header.number == 0 ? root.folded_to : header.folded_to) >= known;
+      complete =
+          complete && (header.number == 0 ? root.folded_to : header.folded_to) >= known.position;
     }
   }
   // Nothing fails from here on.

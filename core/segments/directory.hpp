@@ -17,6 +17,9 @@
 //       block. The root counts the pages that have a block, and sums their numbers.
 //   I3  memory follows what is stored: a root alone can't ask for more than 2^16 leaves, and a leaf
 //       without a header takes 88 bytes, where one with a header takes 232.
+//   I4  an entry of the log that was read is pending in its leaf, or it is in the pages that its
+//       leaf's header names. Storage can go back to before a fold, by ROLLBACK or by a backup that
+//       is put back: then read() returns false, and who called it reads the log again.
 #pragma once
 
 #include <algorithm>
@@ -61,6 +64,7 @@ struct Root {
 };
 
 std::vector<std::byte> encode_root(const Root& root);
+uint64_t hash_of(const Root& root);  // XXH3 of its bytes
 Result<Root> decode_root(std::span<const std::byte> content);
 
 class Directory {
@@ -104,6 +108,12 @@ class Directory {
     }
   };
 
+  // What memory has read: the entries of the log before `position`, with a root of that folded_to.
+  struct Known {
+    uint64_t position = 0;
+    uint64_t folded_to = 0;
+  };
+
   explicit Directory(const FilterOptions& options) noexcept : options_(&options) {}
 
   // 2^depth leaves, none of which was ever folded.
@@ -114,9 +124,9 @@ class Directory {
   // Reads the stored leaves. A leaf whose header is the same as before keeps its segment and its
   // pending entries; any other leaf loses them. If a leaf has no header, its entries stay when they
   // are from the root's folded_to on. A failure changes nothing.
-  // What memory knows are the log's entries before `known`: those that are not pending are in the
-  // pages. Returns false if that is not so any more: memory has seen a later fold, which is undone.
-  Result<bool> read(const Blocks& blocks, const Root& root, uint64_t known);
+  // Returns false if I4 does not hold any more for the entries that memory has read, because
+  // storage is as it was before a fold that memory has seen.
+  Result<bool> read(const Blocks& blocks, const Root& root, Known known);
 
   unsigned depth() const noexcept { return depth_; }
   size_t size() const noexcept { return leaves_.size(); }

@@ -54,7 +54,8 @@ Result<bool> FilterBlocks::read_directory(uint64_t known) {
         return root.options_digest == options_->digest ? Status() : corrupt("of other options");
       }));
   CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, limits_for(*options_, root.capacity));
-  CUCKOO_ASSIGN_OR_RETURN(const bool complete, directory_.read(storage_, root, known));
+  CUCKOO_ASSIGN_OR_RETURN(const bool complete,
+                          directory_.read(storage_, root, {known, root_.folded_to}));
   limits_ = limits;
   root_ = root;
   stored_first_row_ = root.first_row;
@@ -386,13 +387,13 @@ Status FilterBlocks::erase_replaced(const Blocks& storage) const {
   return {};
 }
 
-// The pages of the directory whose headers changed. Each header changes the version of the root.
+// Writes the pages of the directory whose headers changed.
 Status FilterBlocks::write_directory(const Blocks& storage, Written& written) const {
   Root& root = written.root;
   const uint64_t per_page = Directory::leaves_per_page(options_->page_bytes);
   std::optional<uint64_t> last;
   for (const auto& [index, header] : written.headers) {
-    root.directory_version = chain_with(root.directory_version, header.base_id);
+    root.directory_version = hash_of(header, root.directory_version);
     const uint64_t page = index / per_page;
     if (page == last) {
       continue;
@@ -410,7 +411,7 @@ Status FilterBlocks::write_directory(const Blocks& storage, Written& written) co
   return {};
 }
 
-// The root, and all that only a changed root leads to.
+// Writes the root, and all that only a changed root leads to.
 Status FilterBlocks::write_root(const Blocks& storage, uint64_t kept, Written& written) const {
   Root& root = written.root;
   root = root_of_cut_log(kept);
@@ -430,7 +431,7 @@ Status FilterBlocks::write_root(const Blocks& storage, uint64_t kept, Written& w
     CUCKOO_TRY(storage.erase(kFirstLogBlock + static_cast<int64_t>(stored_first_row_),
                              kFirstLogBlock + static_cast<int64_t>(root.first_row) - 1));
   }
-  root.directory_version = chain_with(root.directory_version, root.first_position);
+  root.directory_version = hash_of(root);
   return storage.write(kRootBlock, encode_root(root), root_stored_);
 }
 

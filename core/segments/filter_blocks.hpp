@@ -13,7 +13,10 @@
 //   S3  all rows of the log are full but the last. The root says where the log begins, and from
 //       which row on a connection that opens the filter must read.
 //   I1  the newest row of the log has the root's directory version: so one row tells a connection
-//       whether it must read the directory again.
+//       whether it must read the directory again. The version is a hash of the headers and of the
+//       root, and of the version before. So if two ways on from one state store different headers
+//       or roots, their versions differ. For example, storage goes back to before a 'resize', and
+//       another connection resizes the filter to another capacity.
 //   I2  write_to() changes nothing in memory; note_written() follows when all of it is stored. What
 //       it does not write is stored already, as it is in memory.
 //   I3  every block in storage belongs to the root, the directory, a segment that has a header, the
@@ -204,7 +207,8 @@ class FilterBlocks {
 
  private:
   Result<std::unique_ptr<Segment>> opened(const Directory::Leaf& leaf) const;
-  Result<bool> read_directory(uint64_t known);  // as Directory::read()
+  Result<bool> read_directory(
+      uint64_t known);  // as Directory::read(), of the entries before `known`
   void take(uint64_t position, uint64_t entry, uint64_t copies);
   enum class Counted : bool { kNo, kYes };
   void deal(Counted counted = Counted::kNo) const {

@@ -99,7 +99,7 @@ Status FilterFile::full_error(uint64_t more) const {
                    (options_.growth ? "it came without hashes: it can't grow" : "growth is off")};
 }
 
-// When a filter without hashes whose keys share cells is full, these say: make_room().
+// In a filter without hashes whose keys share cells, the cells say when it is full: make_room().
 uint64_t FilterFile::most_items() const noexcept {
   if (keeps_hashes()) {
     return blocks_.limits().items;
@@ -107,14 +107,16 @@ uint64_t FilterFile::most_items() const noexcept {
   return traits_of(options_.spec.kind).slot_per_item ? blocks_.root().capacity : kMaxCapacity;
 }
 
-// Comes before an add of what is absent to a filter without hashes whose keys share cells. One
-// segment is full when its cells say so. What is pending there is an estimate, so it is folded
-// before the answer is "full". Of several segments each has its share by chance. So `capacity` keys
-// are always taken, and more only where the cells allow it: into a counting filter, whose items may
-// be copies, and into a set, whose items leave out the keys that seemed present. At a rate of 25 %
-// one key in ten is not counted by the time a set is full. So it is also full when most segments
-// are, by their cells, and the key's own one, too. One alone may be full because the keys were
-// chosen for it.
+// Returns kFull if there is no room for an absent hash. Comes before its add to a filter without
+// hashes whose keys share cells.
+//
+// A single segment is full when its cells say so. How much pending entries will take is an
+// estimate, so they are folded before the answer is "full". Several segments get their shares by
+// chance. So `capacity` keys are always taken. More are taken only where the cells allow it: in a
+// counting filter, because its items may be copies, and in a set, because its items leave out the
+// keys that seemed present. At a rate of 25 % one key in ten is not counted by the time a set is
+// full. So a set is also full when, by their cells, most segments are full, and the key's own one,
+// too. That one alone may be full because the keys were chosen for it.
 Status FilterFile::make_room(uint64_t hash) {
   const bool several = blocks_.leaves() > 1;
   const bool shares = several && !options_.multiset();
@@ -154,13 +156,13 @@ Status FilterFile::make_room(uint64_t hash) {
 
 // --- a load into a set
 //
-// To count an add, a set must ask whether it is present. Each time that is a look into the pages
-// and the pending entries of another segment, which are not in the processor's cache. So the adds
-// of a load are logged at once, and wait to be counted until their segment is folded or asked.
-// Nothing but items() depends on it: a probe finds what is pending, counted or not.
+// To count an add, a set must probe whether the hash is present. Each probe reads the pages and the
+// pending entries of another segment, which are not in the processor's cache. So a load logs its
+// adds at once, and they wait to be counted until their segment is folded or probed. Only items()
+// depends on that: a probe finds pending adds, counted or not.
 
-// Can the next add not be refused, whatever the waiting ones count? Of a key that is new, the
-// chance not to be counted is never above the rate of a full filter.
+// Returns whether the next add may wait: it can't be refused, however many of the waiting adds will
+// count. The chance that a new key is not counted is never above the rate of a full filter.
 bool FilterFile::may_wait() {
   constexpr uint64_t kFewest = 4096;  // so that a filter that is nearly full need not settle often
   constexpr uint64_t kParts = 64;
@@ -175,7 +177,7 @@ bool FilterFile::may_wait() {
   return blocks_.most_items() + kFewest < most || items() + kFewest < most;
 }
 
-// Without make_way(), so that replace() can add and remove as one.
+// Adds a hash without make_way(), so that replace() can add and remove in one step.
 Status FilterFile::add(uint64_t hash) {
   if (may_wait()) {
     return turns_.append_uncounted(hash);
@@ -198,8 +200,9 @@ Status FilterFile::add(uint64_t hash) {
     CUCKOO_TRY(make_room(hash));
   }
   CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment_of(hash));
-  // A hash that only looks present is logged all the same. It would get lost: in the next remake,
-  // or in a copy of the same mark that folds at other times, in whose cells it may be absent.
+  // A hash that only seems present is logged all the same. Otherwise it would get lost in the next
+  // remake, or in a copy of the same mark that folds at other times: it may be absent from the
+  // cells of that copy.
   if (options_.multiset() || found->pending_net(hash) <= 0) {
     turns_.append(hash);
     blocks_.add_items(options_.multiset() || !present ? 1 : 0);
@@ -207,7 +210,7 @@ Status FilterFile::add(uint64_t hash) {
   return {};
 }
 
-// As so many add(), but for one entry.
+// Does what that many add() do, with one entry in the log.
 Status FilterFile::add_copies(uint64_t hash, uint64_t copies) {
   const uint64_t most = most_items();
   if (copies > most - std::min(most, items())) {
@@ -236,7 +239,7 @@ Result<uint64_t> FilterFile::take_away_copies(uint64_t hash, uint64_t copies) {
   return copies;
 }
 
-// Of a hash that is present: would a fold find the remove's fingerprint?
+// Returns whether a fold would find a fingerprint to remove. The hash must be present.
 Result<bool> FilterFile::may_remove(uint64_t hash) {
   Segment& segment = *blocks_.directory().segment_of(hash);
   const int64_t net = segment.pending_net(hash);
@@ -307,7 +310,7 @@ Result<bool> FilterFile::remove(uint64_t hash) {
   return take_away(hash);
 }
 
-// There was room for it.
+// Adds the hash so often. There must be room for it.
 void FilterFile::put_back(uint64_t hash, uint64_t copies) {
   turns_.append(hash, copies);
   blocks_.add_items(static_cast<int64_t>(copies));
@@ -328,9 +331,10 @@ bool FilterFile::share_cells(uint64_t a, uint64_t b) {
          first.end();
 }
 
-// All pages that are needed are loaded before anything changes. What is refused is refused first,
-// where that can be told: a remove and an add are not nothing, if `from` was never added. What is
-// there, but can't be removed, stays, and `to` is added all the same.
+// Loads all pages that it needs before it changes anything. If `from` and `to` share no cells, it
+// refuses before it removes `from`: to remove a `from` that was never added, and to add it again,
+// would leave a change. If `from` is there, but can't be removed, it stays, and `to` is added all
+// the same.
 Result<FilterFile::Replaced> FilterFile::replace(uint64_t from, uint64_t to, IfPresent if_present) {
   CUCKOO_TRY(poison_.error());
   CUCKOO_TRY(turns_.make_way());
@@ -370,7 +374,7 @@ Result<FilterFile::Replaced> FilterFile::replace(uint64_t from, uint64_t to, IfP
 
 Status FilterFile::finish_load() {
   CUCKOO_TRY(poison_.error());
-  if (memory_ != Memory::kCurrent) {  // the last that happened was a roll-back to a savepoint
+  if (memory_ != Memory::kCurrent) {  // the last event was a roll-back to a savepoint
     return {};
   }
   return turns_.finish();
@@ -413,7 +417,7 @@ Status FilterFile::write_pending_to(BlockStorage& storage) const {
 
 namespace {
 
-// Opens one segment at a time, of a filter that was just read.
+// Checks the segments of a filter that was just read. Opens one at a time.
 Status check_segments(FilterBlocks& stored, const FilterFile& file) {
   uint64_t items = 0;
   uint64_t blocks = 0;
@@ -434,7 +438,7 @@ Status check_segments(FilterBlocks& stored, const FilterFile& file) {
     return corrupt("segments and log of " + std::to_string(items) + " items, expected " +
                    std::to_string(file.items()));
   }
-  uint64_t found = 0;  // a block of no segment, or of two
+  uint64_t found = 0;  // differs from `blocks` if a block is that of no segment, or of two
   CUCKOO_TRY(stored.storage().read(segment_block(1, 0), kFirstLogBlock - 1,
                                    [&](int64_t, std::span<const std::byte>) -> Status {
                                      ++found;

@@ -1,4 +1,4 @@
-// FilterFile: its marks, what it has become since one of them, and how a copy becomes the same.
+// FilterFile: its marks, the changes since one of them, and how a copy applies changes.
 #include <algorithm>
 #include <span>
 #include <string>
@@ -11,7 +11,8 @@
 namespace cuckoo::segments {
 namespace {
 
-// Counts are below 2^62 + 1 each: a sum that is larger says no more.
+// Returns the sum, but at most kMaxHashCount, because a larger one says no more. Each count is at
+// most 2^62, so the sum does not overflow.
 template <class Part>
 uint64_t sum_of(std::span<const ChangedHash> hashes, Part part) noexcept {
   uint64_t sum = 0;
@@ -36,8 +37,8 @@ FilterMark own_mark(const FilterOptions& options, const LogPlace& place) {
   return mark;
 }
 
-// Can a filter of these options hold what the mark names? Where hashes count once it can, whatever
-// they count elsewhere.
+// Returns whether a filter of these options can hold the contents that the mark names. A multiset
+// with unique = on can hold only contents in which each hash counts once.
 bool follows(const FilterOptions& options, const FilterMark& mark) noexcept {
   return keeps_marks(options) && mark.kind == options.spec.kind && mark.width == options.width &&
          mark.seed == options.seed && (mark.unique || !options.multiset() || !options.unique);
@@ -77,7 +78,7 @@ Status FilterFile::take_mark(const FilterMark& mark) {
   return {};
 }
 
-// --- what changed --------------------------------------------------------------------------------
+// --- changes since a mark ------------------------------------------------------------------------
 
 namespace {
 
@@ -86,8 +87,8 @@ struct Since {
   LogEntries behind;
 };
 
-// Finds the mark in the log: it is its own, or one that holds at one of its places. Nothing: it is
-// not there.
+// Finds the mark in the log: it is the filter's own, or another filter's that holds at one of the
+// log's places. Returns nothing if it is not there.
 Result<std::optional<Since>> entries_since(const FilterBlocks& blocks, const FilterMark& from) {
   const auto behind = [&](const LogPlace& place) -> Result<std::optional<Since>> {
     Since since;
@@ -125,7 +126,7 @@ Result<std::optional<FilterChanges>> FilterFile::changes_since(const FilterMark&
       changes_of(from, *now, net_changes(since->behind, options_.multiset()), since->position));
 }
 
-// Where its log does not go back so far, its hashes say the same.
+// If the log does not go back so far, the changes are made of the hashes that the filter keeps.
 Result<std::optional<FilterChanges>> FilterFile::changes_since_beginning(const FilterMark& empty) {
   CUCKOO_ASSIGN_OR_RETURN(std::optional<FilterChanges> changes, changes_since(empty));
   if (changes || !keeps_hashes() || items() * kBitsOfChange > bits()) {
@@ -140,7 +141,7 @@ Result<std::optional<FilterChanges>> FilterFile::changes_since_beginning(const F
   return std::optional(changes_of(empty, *now, std::move(hashes), 0));
 }
 
-// Those since the mark of that position.
+// Returns the changes since the mark of that position. `hashes` are those that changed.
 FilterChanges FilterFile::changes_of(const FilterMark& from, const FilterMark& to,
                                      LargeVector<ChangedHash> hashes, uint64_t position) {
   FilterChanges changes;
@@ -151,8 +152,9 @@ FilterChanges FilterFile::changes_of(const FilterMark& from, const FilterMark& t
   changes.spec = options_.spec;
   changes.capacity = made_for();
   changes.hashes = std::move(hashes);
-  // Can the leaf's segment have got its size since then? What was made at that position may have
-  // been there before. One without a header was made when the filter was, or with all others.
+  // Returns whether the leaf's segment may have got its size since then. A segment that was made at
+  // that very position may have been there before, but it is taken, too. A segment without a header
+  // was made when the filter was, or together with all others.
   const auto made = [this, position](const Directory::Leaf& leaf) {
     const SegmentHeader& header = leaf.current();
     const uint64_t made_at = header.number == 0 ? blocks_.root().folded_to : header.made_at;
@@ -188,7 +190,7 @@ Result<std::optional<uint64_t>> FilterFile::changes_behind(const FilterMark& fro
   return std::optional(changes);
 }
 
-// --- becoming what another one is ----------------------------------------------------------------
+// --- applying changes ----------------------------------------------------------------------------
 
 Status FilterFile::expect_from(const FilterMark& from, const FilterMark& to) {
   CUCKOO_ASSIGN_OR_RETURN(const std::optional<FilterMark> now, mark());
@@ -202,8 +204,9 @@ Status FilterFile::expect_from(const FilterMark& from, const FilterMark& to) {
              : Status();
 }
 
-// A failure is known in the end only. So what came before is written first, and read again then.
-// Of a generation that is made beside its window nothing is written, and it is dropped then.
+// apply() may fail late. So it first writes what came before, and reads that again after a failure.
+// A generation that is made beside its window is not written, because the window drops it after a
+// failure.
 Result<bool> FilterFile::apply(const FilterChanges& changes) {
   CUCKOO_ASSIGN_OR_RETURN(const std::optional<FilterMark> now, mark());
   if (now == changes.to) {
@@ -215,7 +218,7 @@ Result<bool> FilterFile::apply(const FilterChanges& changes) {
   }
   const uint64_t added = sum_of(changes.hashes, additions_of);
   const uint64_t removed = sum_of(changes.hashes, removals_of);
-  // So each hash takes few entries of the log, however often it is counted.
+  // This limit keeps the entries of the log few that a hash with many copies takes.
   if (std::max(added, removed) > kMaxCapacity) {
     return corrupt("changes of more items than a filter holds");
   }

@@ -1,4 +1,4 @@
-// FilterFile: what is in it, handed out one segment at a time.
+// FilterFile: hands out its contents, one segment at a time.
 #include <memory>
 #include <utility>
 
@@ -38,8 +38,9 @@ PieceRange FilterFile::piece_range(bool with_hashes, FilterBlocks::LeafChoice ch
   };
 }
 
-// With hashes a segment holds what these are, which may be less than was counted (S7). So they are
-// counted first, where the header does not say it.
+// With hashes, a piece has exactly the items of its hashes. They may be fewer than the filter
+// counted (S7). So the hashes are counted first, where a segment's header does not say how many
+// they are.
 Result<Contents> FilterFile::contents(bool with_hashes) {
   CUCKOO_TRY(poison_.error());
   Contents contents;

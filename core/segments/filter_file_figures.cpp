@@ -13,12 +13,12 @@ namespace cuckoo::segments {
 
 namespace {
 
-// Visits a filter of each leaf's geometry that counts what the leaf's counts: the segment's own, or
-// one without pages. What is pending is not in it. Cells that overflowed are read, if there are
-// any; where that fails they are left out.
+// Visits each leaf with a filter of its geometry and its counts: the segment's own, or one without
+// pages. Pending entries are left out. The overflow table is read, if there is one. If that fails,
+// it is left out.
 template <class Visit>
 void visit_filters(const FilterOptions& options, const FilterBlocks& blocks, Visit&& visit) {
-  std::unique_ptr<Filter> made;  // mostly it is of the next leaf's geometry, too
+  std::unique_ptr<Filter> made;  // mostly the next leaf has the same geometry
   for (size_t i = 0; i < blocks.directory().size(); ++i) {
     const Directory::Leaf& leaf = blocks.directory().leaf(i);
     if (leaf.segment != nullptr) {
@@ -106,9 +106,9 @@ double FilterFile::fingerprint_bits() const {
                     [](const Filter& filter) { return filter.fingerprint_bits(); });
 }
 
-// Returns for how many keys the leaf's segment is made. One that is to grow at its next turn counts
-// as if it had grown: items above its capacity are copies, but what is pending may be keys. These
-// are sorted to count them, so only where there may be too many.
+// Returns for how many keys the leaf's segment is made. A segment that is to grow at its next turn
+// counts as if it had grown: folded items above its capacity are copies, but pending ones may be
+// keys. To count these they are sorted, but only where there may be too many.
 uint64_t FilterFile::made_for(const Directory::Leaf& leaf) const {
   const SegmentHeader& header = leaf.current();
   const uint64_t capacity = header.capacity != 0 ? header.capacity : blocks_.limits().share;
@@ -124,7 +124,8 @@ uint64_t FilterFile::made_for(const Directory::Leaf& leaf) const {
   return std::max(capacity, folded + pending);
 }
 
-// Segments that CREATE made have room for more than their share, by chance. That is not counted.
+// The segments that CREATE makes have room for more than their share, because keys fall on them by
+// chance. That room is not counted.
 uint64_t FilterFile::made_for() const {
   uint64_t sum = 0;
   for (size_t i = 0; i < blocks_.directory().size(); ++i) {
@@ -176,7 +177,7 @@ Status FilterFile::more_than_fit(uint64_t items) const {
                                      std::to_string(blocks_.root().capacity)};
 }
 
-// Of a set; by their cells, and by what is pending.
+// Returns whether most segments of a set are full, by their cells and their pending adds.
 bool FilterFile::most_are_full() const {
   uint64_t full = 0;
   visit_filters(

@@ -1,6 +1,7 @@
-// FilterFile: all segments are replaced at once, by contents from outside (import), by these and
-// its own (unite), or by its own cut anew (rebuild). The new ones are made beside the old ones,
-// which nothing touches until all are there: so a failure changes nothing (S8).
+// FilterFile: replaces all segments at once, by contents from outside (import), by the union of
+// these and its own (unite), or by its own contents cut anew (rebuild). The new segments are made
+// beside the old ones, which stay as they are until all new ones are made. So a failure changes
+// nothing (S8).
 #include <algorithm>
 #include <span>
 #include <string>
@@ -38,7 +39,7 @@ Status check_import(const FilterOptions& options, const Contents& contents, uint
 Status FilterFile::import(const FilterOptions& options, const Contents& contents) {
   CUCKOO_TRY(poison_.error());
   CUCKOO_TRY(check_import(options, contents, options_.page_bytes));
-  // New segments are made by the new options, and refer to options_ later.
+  // The new segments are made with the new options, and refer to options_ later.
   struct Restore {
     FilterOptions& options;
     FilterOptions before;
@@ -111,9 +112,9 @@ Status FilterFile::expect_united(const Contents& contents) {
                        "; filters of different geometry can be merged by their hashes only");
 }
 
-// A segment may hold more than its capacity by chance, if the whole doesn't. So a union whose cells
-// say "too many" in half of the segments is one of too many keys: a segment's capacity is above its
-// share.
+// By chance a segment may hold more than its capacity while the whole filter does not. But a
+// segment's capacity is above its share. So if the cells of more than half of the segments say "too
+// many", the union has too many keys.
 Status FilterFile::unite(const Contents& contents) {
   CUCKOO_TRY(poison_.error());
   if (keeps_hashes() && items() > 0) {
@@ -124,7 +125,7 @@ Status FilterFile::unite(const Contents& contents) {
   const bool slots = traits_of(options_.spec.kind).slot_per_item;
   if (slots && (contents.items > blocks_.root().capacity ||
                 items() > blocks_.root().capacity - contents.items)) {
-    return more_than_fit(contents.items);  // now, not after a search for places that there aren't
+    return more_than_fit(contents.items);  // now, not after a search for slots in vain
   }
   CUCKOO_TRY(expect_united(contents));
   const Poll poll = [this] { return blocks_.poll(); };
@@ -151,7 +152,7 @@ Status FilterFile::unite(const Contents& contents) {
     return more_than_fit(contents.items);
   }
   CUCKOO_TRY(next.finish());
-  // Of a set the cells give an estimate.
+  // In a set, the items of the new segments are an estimate by their cells.
   const uint64_t most = std::max({items(), contents.items, blocks_.root().capacity});
   const uint64_t items = options_.multiset() ? next.items() : std::min(next.items(), most);
   return poison_.changing([&]() -> Status {
@@ -166,8 +167,8 @@ Status FilterFile::unite(const Contents& contents) {
 
 // --- its own contents, cut anew ------------------------------------------------------------------
 
-// Returns for how many keys it must be made at least, or a number that is no more than `capacity`:
-// the headers tell most, and only if they leave doubt the hashes are read for it.
+// Returns for how many keys the filter must be made at least, or any number up to `capacity`. The
+// headers give an upper bound. Only if that is above `capacity`, the hashes are read.
 Result<uint64_t> FilterFile::needed_at_most(uint64_t capacity) {
   uint64_t most = 0;
   for (size_t i = 0; i < blocks_.directory().size(); ++i) {
@@ -187,7 +188,7 @@ Result<uint64_t> FilterFile::needed_at_most(uint64_t capacity) {
   return needed;
 }
 
-// Old segments come in the order of their hashes, and so do the shares of the new layout.
+// Both the old segments and the new shares come in the order of their hashes.
 Status FilterFile::rebuild(uint64_t capacity) {
   CUCKOO_TRY(poison_.error());
   if (!keeps_hashes()) {

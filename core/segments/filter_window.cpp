@@ -38,9 +38,9 @@ FilterFile& FilterWindow::in_slot(uint64_t slot) {
   return *files_[slot];
 }
 
-// The window has one slot for each element of `made` afterwards. A filter that was made goes into
-// its slot. A generation that is held keeps its filter, or gets one over what is stored. All others
-// are dropped. When memory runs out nothing has changed.
+// Gives the window one slot for each element of `made`. A filter in `made` goes into its slot. A
+// generation that is held keeps its filter, or gets one that reads it from storage. All other
+// filters are dropped. If memory runs out, nothing has changed.
 void FilterWindow::arrange(const State& state, Files made) {
   const auto slot_at = [&](uint64_t age) { return (state.rotation - age) % made.size(); };
   for (uint64_t age = 0; age < state.held; ++age) {
@@ -107,8 +107,8 @@ Status FilterWindow::create() {
   return {};
 }
 
-// A slot that another generation has now is brought up to date like a filter that another
-// connection changed.
+// If another generation has a slot now, the slot's filter is refreshed as if another connection had
+// changed it.
 Status FilterWindow::refresh() {
   CUCKOO_TRY(poison_.error());
   if (pending()) {
@@ -174,7 +174,7 @@ FilterWindow::Answer FilterWindow::probe_older(uint64_t hash) {
   return Answer::kAbsent;
 }
 
-// In all generations, so that the next probe and count need no more.
+// Loads the pages in all generations, so that the next probe and count need no others.
 Status FilterWindow::load(uint64_t hash) {
   CUCKOO_TRY(newest_->load(hash));
   for (FilterFile* const one : older_) {
@@ -263,7 +263,7 @@ Status FilterWindow::finish_load() {
 
 // --- writing -------------------------------------------------------------------------------------
 
-// What is the window's own, and comes before the newest generation's blocks.
+// Writes the window's own changes, which come before the blocks of the generations.
 Status FilterWindow::write_to(BlockStorage& storage) const {
   for (const uint64_t slot : to_erase_) {
     CUCKOO_TRY(erase_slot(storage, slot));
@@ -373,8 +373,8 @@ uint64_t FilterWindow::key_types() const noexcept {
   return types;
 }
 
-// A key that was never added is found when one generation or more takes it for its own. The rate
-// that was asked for is that of all together already; any other is one generation's.
+// A key that was never added seems present if it does in one generation or more. If a rate was
+// asked for, it is that of all generations together; any other rate is that of one generation.
 double FilterWindow::target_rate() const noexcept {
   const double rate = newest_->target_rate();
   return options().spec.has_own_size()

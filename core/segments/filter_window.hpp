@@ -1,21 +1,22 @@
-// What a table holds: one filter, or a sliding window of N generations of which the newest takes
-// the adds and a probe asks all.
+// Holds the filter of a table, or a sliding window of N generations. The newest generation takes
+// the adds, and a probe asks all.
 //
 // Invariants
 //   I1  a key added to one of the generations still held is present.
 //   I2  the rates of N generations add up to the rate asked: each is made for 1 - (1 - ε)^(1/N).
-//   I3  nothing is removed from a window, because a remove could take a colliding entry out of
-//       another generation's key. An older generation never changes; entries that were pending when
-//       it became old are pending still.
+//   I3  nothing is removed from a window, because a remove could take a colliding entry of a key in
+//       another generation. An older generation never changes; entries that were pending when it
+//       became old are pending still.
 //   I4  rotation r has slot r mod N, whose ids begin at slot · 2^56 (core/segments/blocks.hpp).
 //       When a slot is used again its blocks are erased before.
 //       With unique = on an insert_new() adds a hash that no generation has.
-//   I5  equal windows' blocks, equal older generations: it has a hash of all that ever happened to
-//       them. So a connection that follows need not look at them. The log of a generation begins
-//       with that hash, so that a mark of the newest one names all (core/segments/window_mark.hpp).
+//   I5  if the blocks of two windows are equal, so are the older generations, because the block has
+//       a hash of all that ever happened to them. So a connection that follows need not look at
+//       them. The log of a generation begins with that hash, so that a mark of the newest one names
+//       all (core/segments/window_mark.hpp).
 //
-// A copy of a window has the rotations of its origin. What leads it there is a list of generations
-// (core/segments/window_message.hpp); marks, images and changes are in filter_window_changes.cpp.
+// A copy of a window has the rotations of its origin. A list of generations brings it there
+// (core/segments/window_message.hpp). Marks, images and changes are in filter_window_changes.cpp.
 //
 // With N = 1 there is slot 0 alone, and nothing else is stored. With more, block -1 says which
 // rotation is the newest, and how many are held:
@@ -43,7 +44,7 @@ class FilterWindow {
 
   const FilterOptions& options() const noexcept { return newest_->options(); }
 
-  // As FilterFile's, for all generations.
+  // These do what FilterFile's do, for all generations.
   Status create();
   Status refresh();
   void forget() noexcept;
@@ -66,45 +67,46 @@ class FilterWindow {
   Result<bool> load_and_probe(uint64_t hash);
   Result<uint64_t> count(uint64_t hash);
 
-  // Inserts the hash into the newest generation unless it seems present in one of them; false then,
-  // and nothing changes: it is forgotten with the generation that has it.
+  // Inserts the hash into the newest generation unless it seems present in one of them. Then it
+  // returns false and changes nothing: the hash is forgotten with the generation that has it.
   Result<bool> insert_new(uint64_t hash);
-  // Begins a new generation and forgets the oldest when there are N. kInvalid when N is 1. What was
-  // pending before is written; the rotation itself is pending.
+  // Begins a new generation, and forgets the oldest one if there are N. First writes all that is
+  // pending; the rotation itself is pending afterwards. Returns kInvalid if N is 1.
   Status rotate();
   Status clear();
-  // Everything that storage holds after a flush(), as a connection that opens it then finds it.
-  // Nothing is written, and nothing changes here. `amid_parts`: parts of a message are stored, too
-  // (core/segments/staged_message.hpp); elsewhere their blocks are an error.
+  // Checks all that storage would hold after a flush(), as a connection that opens it would find
+  // it. Writes nothing, and changes nothing here. `amid_parts`: parts of a message are stored, too
+  // (core/segments/staged_message.hpp); otherwise their blocks are an error.
   Status check(bool amid_parts = false) const;
   bool keeps_hashes() const noexcept;  // every generation does
-  // What changes a filter changes the newest generation. Its import() is for a single one.
+  // Returns the newest generation, to change it. Its import() is only for N = 1.
   FilterFile& newest() noexcept { return *newest_; }
   const FilterFile& newest() const noexcept { return *newest_; }
 
   // --- marks, images and changes; kInvalid when N is 1
   bool single() const noexcept { return files_.size() == 1; }
   Result<WindowMark> mark();
-  // Everything, each generation as an image. The pieces are read when they are asked for, before
-  // the window changes. kInvalid when hashes are asked for and a generation keeps none.
+  // Returns all generations, each as an image. Ask for the pieces before the window changes,
+  // because they are read only then. Returns kInvalid if hashes are asked for and a generation
+  // keeps none.
   Result<WindowMessage> contents(bool with_hashes);
-  // What leads from that mark to what the window is now; of the same use as contents(). Nothing
-  // when only the whole window leads there: that was never its mark, the generation that was the
-  // newest then is forgotten, or its log does not go back to the mark.
-  // `with_hashes`: images in it have their hashes, where all generations keep them.
+  // Returns the changes from that mark to now. Their pieces are read as those of contents().
+  // Returns nothing if only the whole window brings a copy to now: that was never its mark, the
+  // generation that was the newest then is forgotten, or its log does not go back to the mark.
+  // `with_hashes`: the images in it have their hashes, if all generations keep them.
   Result<std::optional<WindowMessage>> changes_since(const WindowMark& from,
                                                      bool with_hashes = false);
-  // Returns how many adds, and rotations, came behind that mark. Nothing where contents() is all
-  // that helps.
+  // Returns how many adds and rotations came after that mark, or nothing if only contents() helps.
   Result<std::optional<uint64_t>> changes_behind(const WindowMark& from);
-  // Everything is replaced: contents and options, those of the generations too, but for the size of
-  // pages. A failure changes nothing.
+  // Replaces the contents, and all options except the size of pages, also those of the generations.
+  // A failure changes nothing.
   Status import(const FilterOptions& options, const WindowMessage& image);
-  // Its mark was the first one of the changes and is their second one; false: it was that already.
-  // kInvalid with any other: nothing was changed. As FilterFile::apply(), it may have another mark
-  // afterwards where it keeps no hashes.
+  // Brings the window from the first mark of the changes to their second one. Returns false if it
+  // has the second one already, and kInvalid, without a change, if it has any other mark. As after
+  // FilterFile::apply(), it may have another mark afterwards if it keeps no hashes.
   Result<bool> apply(const WindowMessage& changes);
-  // Could it apply changes from one of these marks to the other? As FilterFile::expect_from().
+  // Returns kInvalid unless it could apply changes from one of these marks to the other, as
+  // FilterFile::expect_from() does.
   Status expect_from(const std::optional<WindowMark>& from, const WindowMark& to);
 
   std::vector<uint64_t> generation_items() const;  // newest first
@@ -117,7 +119,7 @@ class FilterWindow {
   uint64_t stored_bytes() const;
 
  private:
-  // What the window's block says.
+  // The content of the window's block.
   struct State {
     uint64_t rotation = 0;
     uint64_t held = 1;
@@ -144,16 +146,16 @@ class FilterWindow {
   Number sum(Figure&& figure) const;
 
   BlockStorage& storage_;
-  FilterOptions created_;  // with which new generations are made
-  Files files_;            // those not held may be none
+  FilterOptions created_;  // new generations are made with these
+  Files files_;            // may be null for generations that are not held
   FilterFile* newest_;
   std::vector<FilterFile*> older_;  // newest first
   State state_;
   bool state_changed_ = false;  // it is not flushed
   bool state_stored_ = false;
   bool stale_ = true;               // storage may hold other generations
-  std::vector<uint64_t> to_erase_;  // slots, before anything is written
-  Poison poison_;                   // by a write of the window's own
+  std::vector<uint64_t> to_erase_;  // slots; flush() erases them before it writes
+  Poison poison_;                   // of the window's own changes and writes
 };
 
 }  // namespace cuckoo::segments

@@ -1,4 +1,4 @@
-// FilterWindow: its marks, what it has become since one of them, and how a copy becomes the same.
+// FilterWindow: its marks, the changes since one of them, and how a copy applies changes.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -8,7 +8,7 @@
 namespace cuckoo::segments {
 namespace {
 
-// The generation becomes what another window's is. The file holds nothing, and is not stored.
+// Makes the file hold what a generation of another window holds. It must be new and not stored.
 Status make_like(const Generation& theirs, uint64_t past, FilterFile& file) {
   if (!theirs.image) {
     return corrupt("a generation without its image");
@@ -48,7 +48,8 @@ Result<WindowMark> FilterWindow::mark() {
   return mark;
 }
 
-// Was it of this window once, and does it have the generation that was the newest then?
+// Returns whether it may be an earlier mark of this window, which still holds the generation that
+// was the newest then.
 bool FilterWindow::may_lead_on(const WindowMark& from) const noexcept {
   return from.generations == files_.size() && from.rotation <= state_.rotation &&
          state_.rotation - from.rotation < state_.held &&
@@ -68,7 +69,7 @@ Result<std::optional<uint64_t>> FilterWindow::changes_behind(const WindowMark& f
   return behind;
 }
 
-// --- what it is, and what it has become ----------------------------------------------------------
+// --- contents, and changes since a mark ----------------------------------------------------------
 
 WindowMessage FilterWindow::message_of(const WindowMark& now) const {
   WindowMessage message;
@@ -97,8 +98,9 @@ Result<WindowMessage> FilterWindow::contents(bool with_hashes) {
   return message;
 }
 
-// A generation that began a while ago holds little beside the cells that it has. So it is what it
-// was at its beginning, which takes no cells, and what was added since.
+// A generation that began a short while ago has few keys in its many cells. So its image is that of
+// its beginning, which takes no cells, and changes say what was added since. If these are longer
+// than an image of it as it is now, that image comes in their place.
 Result<Generation> FilterWindow::newest_from_its_beginning(bool with_hashes) {
   Generation newest;
   newest.rotation = state_.rotation;
@@ -123,7 +125,7 @@ Result<std::optional<WindowMessage>> FilterWindow::changes_since(const WindowMar
   if (!may_lead_on(from)) {
     return std::optional<WindowMessage>();
   }
-  with_hashes = with_hashes && keeps_hashes();  // all images of a message, or none
+  with_hashes = with_hashes && keeps_hashes();  // all images of a message have them, or none
   WindowMessage message = message_of(now);
   message.from = from;
   Generation then;
@@ -150,9 +152,9 @@ Result<std::optional<WindowMessage>> FilterWindow::changes_since(const WindowMar
   return std::optional<WindowMessage>(std::move(message));
 }
 
-// --- becoming what another one is ----------------------------------------------------------------
+// --- importing, and applying changes -------------------------------------------------------------
 
-// All generations are made beside those that it has, which nothing touches until all are there.
+// Makes all generations beside those that it has, which stay as they are until all are made.
 Status FilterWindow::import(const FilterOptions& options, const WindowMessage& image) {
   CUCKOO_TRY(expect_several("import"));
   CUCKOO_TRY(options.check());
@@ -192,7 +194,7 @@ Status FilterWindow::expect_from(const std::optional<WindowMark>& from, const Wi
                        "; ask for the changes since its own mark");
 }
 
-// A failure in the middle is made good by what is stored. So what came before is written first.
+// After a failure in the middle it reads storage again. So it first writes what came before.
 Result<bool> FilterWindow::apply(const WindowMessage& changes) {
   CUCKOO_ASSIGN_OR_RETURN(const WindowMark now, mark());
   if (now == changes.to) {

@@ -4,7 +4,7 @@
 //   0  4  magic number
 //   4  1  version; of roots, images and records 4 bytes
 //   …
-//   n  4  CRC-32C of bytes 0 … n-1: of marks, changes and parts of a message
+//   n  4  CRC-32C of bytes 0 … n-1; only marks, changes and parts of a message have it here
 #pragma once
 
 #include <cstddef>
@@ -32,13 +32,14 @@ inline bool has_magic(std::span<const std::byte> bytes, uint32_t magic) noexcept
   return bytes.size() >= sizeof magic && load_le<uint32_t>(bytes.data()) == magic;
 }
 
-// Do they begin so? Of bytes that are long enough.
+// Returns whether the bytes begin with this magic number and version. They must be long enough.
 template <class Version>
 bool has_front(std::span<const std::byte> bytes, uint32_t magic, Version version) noexcept {
   return has_magic(bytes, magic) && load_le<Version>(&bytes[kVersionAt]) == version;
 }
 
-// `what` it is that has this version: "mark". `if_older`: what the text says besides then.
+// `what` names the thing that has this version, such as "mark". `if_older` is added to the text if
+// the version is an older one.
 inline Status expect_version(const char* what, uint64_t version, uint64_t known,
                              const char* if_older = "") {
   if (version == known) {
@@ -56,7 +57,7 @@ inline void append_crc(std::vector<std::byte>& bytes) {
   store_le(&bytes[bytes.size() - kCrcBytes], crc);
 }
 
-// Of more bytes than those of the checksum.
+// Returns whether the bytes end with their checksum. They must be more than the checksum's.
 inline bool has_crc(std::span<const std::byte> bytes) noexcept {
   const size_t crc_at = bytes.size() - kCrcBytes;
   return crc32c(bytes.first(crc_at)) == load_le<uint32_t>(&bytes[crc_at]);

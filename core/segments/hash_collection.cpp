@@ -164,14 +164,14 @@ HashSource HashCollection::hashes(bool with_copies) const {
 
 namespace {
 
-// The last hash of a piece that begins there.
+// Returns the last hash of a piece that begins there.
 uint64_t last_of(uint64_t prefix, unsigned depth) noexcept {
   return depth == 0 ? ~uint64_t{0} : prefix | (~uint64_t{0} >> depth);
 }
 
 }  // namespace
 
-// Takes ascending hashes, and hands over a piece when one comes that is behind it.
+// Takes ascending hashes. Hands over a piece when a hash comes that is after it.
 class HashCollection::PieceBuilder {
  public:
   PieceBuilder(FilterKind kind, const std::vector<Cut>& cuts, uint32_t page_bytes, Hashes hashes,
@@ -276,8 +276,8 @@ Result<std::vector<HashCounts>> HashCollection::count_pieces(const std::vector<C
   return counts;
 }
 
-// I2, as FilterFile does it. Keys fall on segments by chance, and each has room for four standard
-// deviations: this happens when keys were chosen.
+// Splits the pieces that are too full (I2), as FilterFile does. Keys fall on segments by chance,
+// and each has room for four standard deviations. So this mostly happens when keys were chosen.
 Status HashCollection::split_full(const FilterSpec& spec, uint64_t limit, uint32_t page_bytes,
                                   const Poll& poll, std::vector<Cut>& cuts) const {
   CUCKOO_ASSIGN_OR_RETURN(const std::vector<HashCounts> before, count_pieces(cuts, poll));

@@ -1,16 +1,16 @@
-// The hashes of many keys, from which a filter is made at once: what a column of keys becomes.
+// Collects the hashes of many keys, such as those of a column, to make a filter of them at once.
 //
 // Invariants
-//   I1  what build() gives follows from the multiset of hashes alone, not from their order.
+//   I1  the result of build() depends on the multiset of hashes alone, not on their order.
 //   I2  the filter is cut as CREATE would cut one of that capacity (core/segments/filter_file.hpp).
-//       So two of one capacity have the same segments. Where growth is on, a segment that gets more
-//       keys than its share is made larger, or split; else what its cells don't take goes to its
-//       overflow table.
+//       So two of one capacity have the same segments. With growth, a segment that gets more keys
+//       than its share is made larger, or split. Without growth, the copies that its cells don't
+//       take go to its overflow table.
 //
-// Memory: 8 bytes a hash, and some 10 MB where they are many; as much again where most of them are
-// equal, and while make_unique() and compact() run; 24 bytes a hash that comes with many copies at
-// once, however many. They stand in parts, so that few are copied when more come. Pieces are made
-// one at a time, while their hashes are in the processor's cache.
+// Memory: 8 bytes a hash, and about 10 MB if they are many; as much again if most of them are
+// equal, and while make_unique() and compact() run; 24 bytes for a hash that comes with many copies
+// at once, however many. The hashes are kept in parts, so that few are copied when more come.
+// Pieces are made one at a time, while their hashes are in the processor's cache.
 #pragma once
 
 #include <algorithm>
@@ -29,13 +29,13 @@
 
 namespace cuckoo::segments {
 
-// What a hash collection holds.
+// How much a hash collection holds.
 struct HashCounts {
   uint64_t items = 0;     // with all copies
   uint64_t distinct = 0;  // hashes
-  uint64_t entries = 0;   // the places they take where each item takes a slot
+  uint64_t entries = 0;   // slots they need where each item takes one; many copies count as one
 
-  // The capacity of a filter of that kind that holds them all.
+  // Returns the capacity of a filter of that kind that holds them all.
   uint64_t capacity(FilterKind kind) const noexcept {
     return std::max<uint64_t>(traits_of(kind).slot_per_item ? entries : distinct, 1);
   }
@@ -52,35 +52,36 @@ class HashCollection {
     sorted_ = false;
     last_.push_back(logged_hash(hash, width_));
   }
-  // So many copies, 1 or more. The sum of all items is the caller's care: it stays below 2^62.
+  // Adds so many copies, 1 or more. The caller must keep the sum of all items below 2^62.
   void add(uint64_t hash, uint64_t copies);
   HashWidth width() const noexcept { return width_; }
-  // All of them, and those to come, lose their last bits. To no more than the width.
+  // Cuts all hashes, and those to come, to this width, which is at most the present one.
   void narrow(HashWidth width);
   void make_unique();  // each hash once
-  // The copies of a hash take the place of at most three, or are dropped.
+  // Makes the copies of a hash take the memory of at most three hashes, or drops them.
   Status compact(bool with_copies, const Poll& poll);
-  // Hashes and copies as they are kept: 8 bytes each.
+  // Returns how many words of 8 bytes the hashes and their copies take.
   uint64_t words() const noexcept;
 
   Result<HashCounts> count(const Poll& poll = nullptr);
-  // What count() or build() sorted, until something is added. A set's hashes come once each.
+  // Returns the hashes that count() or build() sorted. Valid until something is added. With copies,
+  // each hash comes with its count; without, it counts once.
   HashSource hashes(bool with_copies) const;
 
-  // How the filter is cut, and what becomes of more keys than its capacity.
+  // Says how the filter is cut, and what happens if there are more keys than its capacity.
   enum class Growth {
     kOff,      // as with growth = off; kFull
     kOffRoom,  // likewise; it is made for all of them
     kOn,       // as with growth = on; it is made for all of them
   };
   enum class Hashes : bool { kLeftOut, kKept };
-  // A filter of that capacity; 0: for as many as there are. The contents are read from this
-  // collection when they are asked for: it must stay as it is.
+  // Makes a filter of that capacity; if it is 0, for as many keys as there are. The contents are
+  // read from this collection when they are asked for, so it must stay as it is.
   Result<Contents> build(const FilterSpec& spec, uint64_t capacity, Growth growth,
                          uint32_t page_bytes, const Poll& poll = nullptr,
                          Hashes hashes = Hashes::kKept);
 
-  // A piece that is not filled yet. Its prefix follows from the depths of those before.
+  // A piece that is not filled yet. Its prefix follows from the depths of the pieces before it.
   struct Cut {
     unsigned depth = 0;
     uint64_t capacity = 0;
@@ -88,7 +89,7 @@ class HashCollection {
 
     friend bool operator==(const Cut&, const Cut&) = default;
   };
-  // A filter of these pieces, whatever they get, as from build().
+  // Makes a filter as build() does, but of these pieces, however many hashes each gets.
   Result<Contents> build_like(FilterKind kind, const std::vector<Cut>& cuts, uint32_t page_bytes,
                               const Poll& poll = nullptr, Hashes hashes = Hashes::kKept);
 
@@ -104,9 +105,9 @@ class HashCollection {
   class PieceBuilder;
 
   void finish_part();
-  void finish_parts();            // all are in parts_ or in last_
-  Status sort(const Poll& poll);  // and so they are then; each hash of more_ once
-  // Ascending distinct hashes with their counts, until the visitor fails. Sorted before.
+  void finish_parts();            // then all hashes are in parts_, or all in last_
+  Status sort(const Poll& poll);  // likewise, and they are sorted; each hash of more_ once
+  // Visits distinct hashes with their counts, ascending, until the visitor fails. Needs sort().
   template <class Visitor>
   Status for_each_distinct(Visitor&& visit) const;
   Status split_full(const FilterSpec& spec, uint64_t limit, uint32_t page_bytes, const Poll& poll,
@@ -119,9 +120,9 @@ class HashCollection {
   HashWidth width_;
   HashParts parts_;  // before the last one
   LargeVector<uint64_t> last_;
-  std::vector<Copies> more_;  // of hashes above, in addition
+  std::vector<Copies> more_;  // further copies of hashes above
   bool sorted_ = true;
-  std::optional<HashCounts> counts_;  // of what is sorted, if it was counted
+  std::optional<HashCounts> counts_;  // of the sorted hashes, if they were counted
 };
 
 }  // namespace cuckoo::segments

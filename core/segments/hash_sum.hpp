@@ -1,4 +1,4 @@
-// What adds and removes of one hash come to, in their order.
+// Sums the adds and removes of one hash, in their order.
 //
 // For example, a hash is removed, and then added. If it was there once, it is there once again. If
 // it was never there, the remove took the cell of another hash, and now it is there once. A plain
@@ -19,7 +19,7 @@ namespace cuckoo::segments {
 
 inline constexpr int64_t kMostNet = (int64_t{1} << 61) - 1;
 
-// What a run, or a list of pending changes, says of one hash.
+// An entry of one hash in a run, or in a list of pending changes.
 struct NetHash {
   uint64_t hash = 0;
   int64_t net = 0;  // not 0, from -kMostNet to kMostNet: added, or removed below zero
@@ -38,7 +38,7 @@ class HashSum {
   bool both() const noexcept { return removed_ > 0 && added_ > 0; }
   bool fits() const noexcept { return removed_ <= kMostNet && added_ <= kMostNet; }
 
-  // Afterwards so many are added; removed below zero. Two of at most kMostNet never overflow.
+  // Takes so many adds or, below zero, removes. Two numbers of at most kMostNet never overflow.
   void take(int64_t net) noexcept {
     if (net >= 0) {
       added_ += net;

@@ -23,7 +23,7 @@ Error in_piece(uint64_t index, Status status) {
   return error;
 }
 
-// Where the pieces' numbers add up to.
+// The sums of the pieces' numbers.
 struct Sums {
   uint64_t items = 0;
   uint64_t hashes = 0;
@@ -46,7 +46,7 @@ Status check_sums(const ImageHeader& header, const Sums& sums) {
   return {};
 }
 
-// Goes from header to header: the visitor gets each with where its piece begins.
+// Visits the headers of all pieces, each with its index and the offset at which its piece begins.
 template <class Visitor>
 Status for_each_header(const ImageHeader& header, const MessageBytes& bytes, Visitor&& visit) {
   const uint64_t end = bytes.size() - kImageCrcBytes;
@@ -65,10 +65,10 @@ Status for_each_header(const ImageHeader& header, const MessageBytes& bytes, Vis
   }
   return at == end ? Status()
                    : corrupt("image with " + grouped(end - at) +
-                             " bytes behind its last piece, expected none");
+                             " bytes after its last piece, expected none");
 }
 
-// All headers together: the prefixes, the sums, the image's checksum.
+// Checks all headers together: the prefixes, the sums, the image's checksum.
 Status check_frame(const ImageHeader& header, const MessageBytes& bytes, const Poll& poll) {
   std::vector<std::byte> buffer;
   CUCKOO_ASSIGN_OR_RETURN(std::span<const std::byte> some,
@@ -148,7 +148,7 @@ Status read_hashes(const ImageHeader& image, std::span<const std::byte> bytes, P
   piece.hashes.reserve(expected);  // at most four a byte
   for (bool first = true; !bytes.empty(); first = false) {
     if (bytes.size() < kBlockLengthBytes) {
-      return corrupt(grouped(bytes.size()) + " bytes behind the last block of hashes");
+      return corrupt(grouped(bytes.size()) + " bytes after the last block of hashes");
     }
     const uint64_t length = load_le<uint32_t>(bytes.data());
     const uint64_t most = std::min<uint64_t>(bytes.size() - kBlockLengthBytes, kImagePageBytes);
@@ -171,7 +171,7 @@ Status read_hashes(const ImageHeader& image, std::span<const std::byte> bytes, P
   return check_hashes(image, piece);
 }
 
-// Absent pages are zero.
+// Returns whether both have the same cells. Absent pages are zero.
 bool equal_cells(const Filter& a, const Filter& b) noexcept {
   if (!a.overflow().equals(b.overflow())) {
     return false;
@@ -188,7 +188,8 @@ bool equal_cells(const Filter& a, const Filter& b) noexcept {
   return true;
 }
 
-// Are the hashes what is in the cells? By digests where equal hashes may leave different cells.
+// Returns kCorrupt unless the hashes are those of the cells. Where equal hashes may leave different
+// cells, it compares digests.
 Status verify_hashes(const Piece& piece) {
   const Filter& filter = *piece.filter;
   bool equal = true;
@@ -213,7 +214,7 @@ Status verify_hashes(const Piece& piece) {
   return equal ? Status() : corrupt("hashes that are not those of the filter beside them");
 }
 
-// The piece with that header, verified, in pages of kImagePageBytes.
+// Returns the piece with that header, verified, in pages of kImagePageBytes.
 Result<Piece> read_piece(const ImageHeader& image, const PieceHeader& header,
                          std::span<const std::byte> bytes, bool with_hashes, const Poll& poll) {
   const std::span<const std::byte> content = bytes.first(bytes.size() - kImageCrcBytes);
@@ -297,7 +298,7 @@ Result<Image> decode_image(std::span<const std::byte> bytes) {
   std::vector<Piece> pieces;
   CUCKOO_TRY(read_image(bytes, false, kImagePageBytes, [&](Piece&& piece) -> Status {
     if (PageSet& pages = piece.filter->pages(); pages.backed_count() == 0) {
-      pages.drop_list();  // I3: it follows the geometry
+      pages.drop_list();  // I3: its length follows the geometry
     }
     pieces.push_back(std::move(piece));
     return {};

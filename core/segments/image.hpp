@@ -1,25 +1,26 @@
-// One filter as one BLOB: for filter_export() and import, for aggregates, for probes without a
-// table. Independent of the machine's byte order and of the page size of the table it came from.
+// An image is one filter as one BLOB: for filter_export() and import, for aggregates, for probes
+// without a table. It does not depend on the machine's byte order, nor on the page size of the
+// table that it came from.
 //
 // Layout (little-endian; FORMAT.md, "Images")
 //   image    = header piece … CRC         CRC-32C of the header and of the pieces' CRCs
-//   header   = the parameters, the counters, how many pieces, what the keys were, and a mark
+//   header   = the parameters, the counters, how many pieces, the key domain, and a mark
 //   piece    = piece header, cells, overflow, hashes, CRC-32C of these; ascending by prefix
-//   cells    = the content of the filter's pages, as if it had pages of kImagePageBytes; nothing if
-//              none is occupied
+//   cells    = the content of the filter's pages, as if it had pages of kImagePageBytes; no bytes
+//              if no cell is occupied
 //   overflow = (cell, count) …            16 bytes each, ascending cells
 //   hashes   = (length, run block) …      only if they were asked for
 //
 // Invariants
-//   I1  one filter, one image: of equal headers and pieces the image has equal bytes, whatever the
+//   I1  one filter has one image: images of equal headers and pieces have equal bytes, whatever the
 //       page size, and decode then encode gives the bytes back.
 //   I2  nothing is believed: magic, version, length and every number are checked before use; pages,
 //       overflow entries, counters and hashes of a piece before the piece is handed out.
-//   I3  no allocation is larger than what the length of the BLOB justifies: a small factor of it.
+//   I3  no allocation is larger than the length of the BLOB justifies: a small factor of it.
 //   I4  a piece of an image is written and read alone: no step takes memory for all of them.
 //
-// Errors: kInvalid for what can't be encoded, kCorrupt for bytes that are no image; the text says
-// what was wrong and what was expected.
+// Errors: kInvalid for contents that can't be encoded, kCorrupt for bytes that are no image; the
+// text says what was wrong and what was expected.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +49,7 @@ inline constexpr uint32_t kImagePageBytes = kPageBytes;
 inline constexpr uint64_t kMaxImageItems = uint64_t{1} << 62;
 
 struct ImageHeader {
-  FilterSpec spec;  // as asked for; the rate is 0 when another number stands in for it
+  FilterSpec spec;  // as asked for; the rate is 0 if another option replaces it
   HashWidth width = HashWidth::k47Bits;
   uint64_t seed = 0;
   uint64_t capacity = 0;
@@ -56,11 +57,11 @@ struct ImageHeader {
   bool with_hashes = false;
   uint64_t hash_count = 0;  // different hashes
   uint64_t pieces = 0;
-  bool partial = false;  // pieces that did not change are left out: the end of changes
-  // What was hashed.
+  bool partial = false;  // pieces that did not change are left out, as in the image of changes
+  // The key domain.
   KeyForm keys;
   uint64_t key_types = 0;
-  std::optional<FilterMark> mark;  // of the filter that it is an image of
+  std::optional<FilterMark> mark;  // of the filter
 };
 
 // Returns the header that an image of these options has.
@@ -71,14 +72,14 @@ FilterSpec created_spec(FilterSpec spec) noexcept;
 
 struct PieceHeader;  // core/segments/image_header.hpp
 
-// Prefixes of ascending pieces.
+// Checks the prefixes of ascending pieces.
 class PrefixWalk {
  public:
   explicit PrefixWalk(bool gaps = false) noexcept : gaps_(gaps) {}
 
-  bool complete() const noexcept { return complete_; }  // no other can come
-  // Goes behind a piece of that prefix and depth. kCorrupt when none can begin there: each begins
-  // where the one before it ends, or behind that where gaps are allowed.
+  bool complete() const noexcept { return complete_; }  // no other piece can come
+  // Passes a piece of that prefix and depth. Returns kCorrupt if none can begin there: each begins
+  // where the one before it ends or, if gaps are allowed, after that.
   Status pass(uint64_t prefix, unsigned depth);
 
  private:
@@ -87,7 +88,8 @@ class PrefixWalk {
   bool complete_ = false;
 };
 
-// What encloses the pieces of an image: known when all of them were written.
+// The header and the checksum around the pieces of an image. They are known when all pieces were
+// written.
 struct ImageFrame {
   std::vector<std::byte> header;
   std::vector<std::byte> crc;
@@ -100,13 +102,13 @@ struct ImageFrame {
 // or none has.
 class ImageWriter {
  public:
-  // The header's `pieces` and `hash_count` are counted here, of a multiset its `items`, too. The
-  // image gets at most `limit` bytes.
+  // The writer counts the header's `pieces` and `hash_count`, and in a multiset its `items`, too.
+  // The image gets at most `limit` bytes.
   ImageWriter(const ImageHeader& header, uint64_t limit);
-  // Writes pieces that are taken away one after another: the frame comes in the end.
+  // Returns a writer whose pieces are taken away one after another. The frame comes in the end.
   static ImageWriter of_pieces(const ImageHeader& header, uint64_t limit);
-  // kInvalid for what no image can have, and when it gets too long. Pages that are not in memory
-  // are zero. Where the header has no hashes those of the piece are left out.
+  // Adds a piece. Returns kInvalid if no image can have it, or if the image gets too long. Pages
+  // that are not in memory are zero. If the header has no hashes, those of the piece are left out.
   Status add(const Piece& piece);
   // True if the prefixes cover all that they must.
   bool complete() const noexcept { return header_.partial || prefixes_.complete(); }
@@ -136,29 +138,29 @@ class ImageWriter {
 Result<std::vector<std::byte>> encode_image(ImageHeader header, const PieceSource& pieces,
                                             uint64_t limit);
 
-// Does it start like one, or like that of a sliding window? Of any version.
+// Returns whether the bytes begin like an image of any version, also that of a sliding window.
 bool looks_like_image(std::span<const std::byte> bytes) noexcept;
-// Everything that can be said without reading beyond the header: O(1), no checksum. Of an image of
-// a whole filter, or of one with gaps.
+// Decodes the header alone: O(1), no checksum. The first one is for the image of a whole filter,
+// the second one for an image with gaps.
 Result<ImageHeader> decode_image_header(const MessageBytes& bytes);
 Result<ImageHeader> decode_partial_header(const MessageBytes& bytes);
-// Reads and verifies the pieces, one at a time, also that their hashes, if it has them and they are
-// asked for, are what is in their cells. Their pages have `page_bytes`.
+// Reads and verifies the pieces, one at a time. If hashes are asked for, it also verifies that they
+// are those of the cells. The pieces get pages of `page_bytes`.
 Status read_image(const MessageBytes& bytes, bool with_hashes, uint32_t page_bytes,
                   const PieceSink& sink, const Poll& poll = nullptr);
 Status read_partial_image(const MessageBytes& bytes, uint32_t page_bytes, const PieceSink& sink,
                           const Poll& poll = nullptr);
 
-// All pieces in memory, without hashes, ready to be asked.
+// All pieces of an image in memory, without hashes, ready for probes.
 class PieceSet {
  public:
   using Answer = Filter::Answer;
 
-  // The prefixes of ascending pieces partition the hash space, else kCorrupt.
+  // Takes ascending pieces. Returns kCorrupt unless their prefixes partition the hash space.
   Status take(std::vector<Piece> pieces);
 
   [[gnu::always_inline]] Answer probe(uint64_t hash) const noexcept {
-    if (only_ != nullptr) {  // no load waits for the hash then
+    if (only_ != nullptr) {  // then no load of memory waits for the hash
       return only_->probe(hash);
     }
     const Place& place = places_[hash >> (64 - depth_)];
@@ -169,7 +171,7 @@ class PieceSet {
   }
   const std::vector<Piece>& pieces() const noexcept { return pieces_; }
   std::vector<Piece>& pieces() noexcept { return pieces_; }
-  // Of all pieces together.
+  // Figures of all pieces together.
   double rate(double keys) const noexcept;  // with that many distinct keys
   double rate_now() const noexcept;
   double load_factor() const noexcept;
@@ -194,10 +196,10 @@ struct Image {
 };
 Result<Image> decode_image(std::span<const std::byte> bytes);
 
-// The length of an image without hashes of a filter that is as full as it was made for. O(1).
+// Returns the length of the image, without hashes, of a filter as full as it was made for. O(1).
 Result<uint64_t> image_bytes(const FilterOptions& options);
-// kInvalid when an image of these parameters, without hashes or with so many of them, can't fit the
-// limit: to be asked before the work. O(1).
+// Returns kInvalid if an image of these parameters, without hashes or with so many of them, can't
+// fit the limit. Call it before the work. O(1).
 Status check_image_bytes(const FilterSpec& spec, HashWidth width, uint64_t capacity, bool growth,
                          uint64_t hash_count, uint64_t limit);
 

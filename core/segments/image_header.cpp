@@ -18,7 +18,7 @@ constexpr uint8_t kHasHashes = 1;           // flags
 constexpr uint8_t kHasMark = 2;
 constexpr uint8_t kPartial = 4;
 
-// Where the fields of an image's header are …
+// Offsets of the fields of an image's header.
 constexpr size_t kLengthAt = 8;
 constexpr size_t kKindAt = 16;
 constexpr size_t kWidthAt = 17;
@@ -40,7 +40,7 @@ constexpr size_t kZeroAt = 94;
 constexpr size_t kMarkAt = 100;
 static_assert(kMarkAt + kMarkBytes == kImageHeaderBytes);
 
-// … and of a piece's.
+// Offsets of the fields of a piece's header.
 constexpr size_t kDepthAt = 0;
 constexpr size_t kDetailAt = 1;
 constexpr size_t kShapeAt = 2;
@@ -54,10 +54,10 @@ constexpr size_t kHashBytesAt = 48;
 constexpr size_t kPrefixAt = 56;
 static_assert(kPrefixAt + 8 == kPieceHeaderBytes);
 
-// A share of 2^40 with its deviations is less.
+// A share of 2^40 keys, with its deviations, is less.
 constexpr uint64_t kMostPieceCapacity = 2 * kMaxCapacity;
-// Of a piece without cells, which takes 8 bytes of memory for 512 pages. The largest share, 2^24
-// keys of 64 bytes, has half as many.
+// A piece without cells may have so many pages. It takes 8 bytes of memory for 512 of them. The
+// largest share, 2^24 keys of 64 bytes, has half as many.
 constexpr uint64_t kMostEmptyPages = uint64_t{1} << 19;
 
 std::string exact(double number) {
@@ -117,7 +117,7 @@ std::string grouped(uint64_t number) {
   return text;
 }
 
-// --- the image's ---------------------------------------------------------------------------------
+// --- the image's header --------------------------------------------------------------------------
 
 Status check_image_header(const ImageHeader& header) {
   CUCKOO_TRY(check_spec_of_image(header.spec));
@@ -170,7 +170,7 @@ void put_image_header(const ImageHeader& header, uint64_t length, std::byte* to)
 
 namespace {
 
-// Magic, version and length.
+// Checks magic, version and length.
 Status check_frame(std::span<const std::byte> bytes, uint64_t size) {
   constexpr size_t kLeast = kImageHeaderBytes + kLeastPieceBytes + kImageCrcBytes;
   if (bytes.size() >= sizeof kMagic) {
@@ -202,7 +202,7 @@ Status check_frame(std::span<const std::byte> bytes, uint64_t size) {
   return {};
 }
 
-// The flags, and what there is of a mark.
+// Reads the flags and, if there is one, the mark.
 Status get_flags(std::span<const std::byte> bytes, ImageHeader& header) {
   const auto flags = static_cast<uint8_t>(bytes[kFlagsAt]);
   if (flags > (kHasHashes | kHasMark | kPartial)) {
@@ -288,7 +288,7 @@ Result<ImageHeader> decode_partial_header(const MessageBytes& bytes) {
   return header;
 }
 
-// --- a piece's -----------------------------------------------------------------------------------
+// --- a piece's header ----------------------------------------------------------------------------
 
 Status check_piece_header(const ImageHeader& image, const PieceHeader& piece) {
   if (piece.depth > kMaxDepth) {

@@ -1,5 +1,5 @@
-// The headers of an image (core/segments/image.hpp) and of its pieces: their fields, and what these
-// say about the bytes behind them. Nothing is believed: every number is checked before it is used.
+// The headers of an image (core/segments/image.hpp) and of its pieces. Their fields describe the
+// bytes that follow. Nothing is believed: every number is checked before it is used.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace cuckoo::segments {
 
 inline constexpr size_t kImageHeaderBytes = 136;
 inline constexpr size_t kPieceHeaderBytes = 64;
-inline constexpr size_t kImageCrcBytes = 4;  // behind each piece, and at the end
+inline constexpr size_t kImageCrcBytes = 4;  // after each piece, and at the end
 inline constexpr size_t kOverflowEntryBytes = 16;
 inline constexpr size_t kBlockLengthBytes = 4;        // before each block of hashes
 inline constexpr uint32_t kWindowMagic = 0x57494B43;  // "CKIW": core/segments/window_message.hpp
@@ -23,7 +23,7 @@ inline constexpr size_t kLeastPieceBytes = kPieceHeaderBytes + kImageCrcBytes;
 
 std::string grouped(uint64_t number);  // 4512 -> "4,512"
 
-// What is known of a piece without its content.
+// The header of a piece, and the layout that follows from it.
 struct PieceHeader {
   uint64_t prefix = 0;
   unsigned depth = 0;
@@ -40,30 +40,30 @@ struct PieceHeader {
   uint64_t cell_bytes() const noexcept {
     return occupied == 0 ? 0 : layout.total_bytes(kImagePageBytes);
   }
-  // Header and CRC included.
+  // Returns the length of the piece, with header and CRC.
   uint64_t bytes() const noexcept {
     return kLeastPieceBytes + cell_bytes() + kOverflowEntryBytes * overflow_cells + hash_bytes;
   }
 };
 
-// All that can be said of them alone; the layout is that of the piece's geometry.
+// Check the headers alone. The piece's layout must be that of its geometry.
 Status check_image_header(const ImageHeader& header);
 Status check_piece_header(const ImageHeader& image, const PieceHeader& piece);
 
-// `to` has kImageHeaderBytes of zeros, or kPieceHeaderBytes.
+// `to` must have kImageHeaderBytes of zeros, or kPieceHeaderBytes.
 void put_image_header(const ImageHeader& header, uint64_t length, std::byte* to);
 void put_piece_header(const PieceHeader& header, std::byte* to) noexcept;
 
-// The bytes are the first kImageHeaderBytes of an image that has `length`, or all if it has fewer.
+// The bytes are the first kImageHeaderBytes of an image of `length` bytes, or all if it has fewer.
 Result<ImageHeader> parse_image_header(std::span<const std::byte> bytes, uint64_t length);
-// The bytes are the first kPieceHeaderBytes of the `length` from its header on, without the image's
-// CRC. It fits them.
+// The bytes are the first kPieceHeaderBytes of the `length` bytes from the piece's header to the
+// image's CRC. The piece of the result fits these.
 Result<PieceHeader> parse_piece_header(const ImageHeader& image, std::span<const std::byte> bytes,
                                        uint64_t length);
 
-// Can it hold so many items?
+// Returns kCorrupt if the piece's cells can't hold so many items.
 Status check_piece_items(const Piece& piece);
-// What the hashes of a piece must be, on the way in and on the way out. They add up to its items.
+// Checks the hashes of a piece that is read or written: they ascend, and add up to its items.
 Status check_hashes(const ImageHeader& image, const Piece& piece);
 
 }  // namespace cuckoo::segments

@@ -49,8 +49,8 @@ void append_overflow(const OverflowTable& overflow, std::vector<std::byte>& imag
   }
 }
 
-// No list of so many hashes is shorter: an entry has one bit that ends its quotient and, with fewer
-// than 2^b hashes of w bits, w - b - 1 bits of a hash.
+// Returns a length that no list of so many hashes falls below: an entry has one bit that ends its
+// quotient and, with fewer than 2^b hashes of w bits, w - b - 1 bits of a hash.
 uint64_t least_hash_bytes(HashWidth width, uint64_t count) noexcept {
   const auto bits = static_cast<uint64_t>(width);
   return count / 8 * (bits - std::min<uint64_t>(std::bit_width(count), bits));
@@ -93,7 +93,7 @@ Status ImageWriter::check(const Piece& piece, const PieceHeader& found) const {
   return header_.with_hashes ? check_hashes(header_, piece) : Status();
 }
 
-// The image is that much longer, and its CRC comes behind that.
+// Returns kInvalid unless so many bytes more, and the image's CRC after them, fit the limit.
 Status ImageWriter::expect_room(uint64_t bytes) const {
   const uint64_t length = this->length() + bytes + kImageCrcBytes;
   if (length <= limit_) {
@@ -105,7 +105,8 @@ Status ImageWriter::expect_room(uint64_t bytes) const {
              : too_long(least, limit_, kShorter);
 }
 
-// Pieces that hold something are about as long as one another.
+// Reserves memory for the whole image, because all pieces that hold something are about equally
+// long.
 void ImageWriter::reserve(const Piece& piece, uint64_t bytes) {
   if (!by_pieces_ && bytes_.capacity() == kImageHeaderBytes && piece.items > 0) {
     const uint64_t pieces =
@@ -116,7 +117,7 @@ void ImageWriter::reserve(const Piece& piece, uint64_t bytes) {
   }
 }
 
-// A length stands before each block.
+// Writes the hashes as blocks, with a length before each block.
 Status ImageWriter::add_hashes(const Piece& piece) {
   return write_run(piece.hashes, header_.width, piece.depth, piece.prefix, kImagePageBytes,
                    [this](std::span<const std::byte> block) -> Status {
@@ -170,8 +171,9 @@ Status ImageWriter::add(const Piece& piece) {
   return items_ <= kMaxImageItems ? expect_room(0) : invalid("image of more than 2^62 items");
 }
 
-// A reader refuses less than half a bit a key. A tiny filter gets there if it did not grow although
-// it should: it counted more items than it has hashes.
+// A reader refuses an image of less than half a bit a key. So the capacity is lowered. A tiny
+// filter has so few bits if it should have grown but did not, because it counted more items than it
+// has hashes.
 ImageFrame ImageWriter::frame() {
   if (!header_.partial) {
     header_.capacity = std::min(header_.capacity, 2 * bits_);

@@ -23,7 +23,7 @@ void Log::start(uint64_t row, uint64_t position, uint64_t chain) noexcept {
 
 namespace {
 
-// The next push_back() of so many need no memory.
+// Makes room, so that the next `more` calls of push_back() need no memory.
 template <class List>
 void make_room(List& list, size_t more) {
   if (list.capacity() - list.size() < more) {
@@ -33,7 +33,7 @@ void make_room(List& list, size_t more) {
 
 }  // namespace
 
-// Of the row in which the next entry stands.
+// Returns the number of the last count in the row that the next entry goes to; 0 if it has none.
 uint16_t Log::last_count_of_row() const noexcept {
   const size_t known = end_.entries.size();
   const size_t next = known + fresh_.size();
@@ -50,7 +50,7 @@ void Log::append_count(uint64_t copies) {
   fresh_.push_back(word);
 }
 
-// I5. Strong guarantee.
+// Keeps I5. Strong guarantee.
 void Log::append(uint64_t entry, uint64_t copies) {
   if (copies == 1) {
     append(entry);
@@ -65,7 +65,7 @@ void Log::append(uint64_t entry, uint64_t copies) {
   append_count(copies);
 }
 
-// The row is full; it becomes the one after it.
+// Turns a full row into the empty one after it.
 void Log::pass(Row& row) const {
   row.header.chain = chain_over(row.header.chain, row.entries, width_, row.header.last_count);
   row.header.position += row.entries.size();
@@ -75,8 +75,8 @@ void Log::pass(Row& row) const {
   ++row.number;
 }
 
-// Cuts the fresh entries into rows: the last stored row with as many as it takes, and those after
-// it. `row` is the last one at the end.
+// Cuts the fresh entries into rows, and visits these: the last stored row with as many as it takes,
+// and those after it. In the end `row` is the last one.
 template <class Visit>
 Status Log::visit_fresh_rows(Row& row, Visit&& visit) const {
   row = end_;
@@ -113,7 +113,7 @@ void Log::stir(uint64_t with) {
   start(end_.number + 1, position(), chain);
 }
 
-// All rows but the last one say the items as of the end: only those of the newest row count.
+// Each row gets the items as of the end, because only those of the newest row count.
 Status Log::write_to(const Blocks& blocks, uint64_t first, uint64_t items,
                      uint64_t directory_version) const {
   Row last;
@@ -145,7 +145,8 @@ namespace {
 
 Error lone_count() { return corrupt("has a count that no entry precedes"); }
 
-// Does the entry of that number count for the one before it (I5)?
+// Returns whether no place lies before the entry of that number, because it is a count of the entry
+// before it (I5).
 template <class CountAt>
 bool no_place(std::span<const uint16_t> counts, size_t number, CountAt&& count_at) {
   return std::binary_search(counts.begin(), counts.end(), number) &&
@@ -178,7 +179,7 @@ Status Log::visit_entries(std::span<const uint16_t> counts, size_t from, size_t 
   return {};
 }
 
-// The row after the last one, or the last one itself with more entries.
+// Takes the row after the last one, or the last one itself with more entries.
 Status Log::take_row(int64_t id, const LogRow& row, const Sink& sink) {
   const auto number = static_cast<uint64_t>(id - kFirstLogBlock);
   if (number != end_.number) {
@@ -281,8 +282,8 @@ Status Log::read(const Blocks& blocks, uint64_t row, uint64_t position, LogHeade
   return {};
 }
 
-// The chain value after the first entries of a row that is kept. None: the next one is a count of
-// the last of these.
+// Returns the chain value after the first entries of a row that is kept, or none if the next one is
+// a count of the last of these.
 Result<std::optional<uint64_t>> Log::chain_in(const Blocks& blocks, uint64_t row,
                                               size_t entries) const {
   std::optional<uint64_t> chain;
@@ -317,7 +318,7 @@ Result<std::optional<uint64_t>> Log::chain_in(const Blocks& blocks, uint64_t row
   return chain;
 }
 
-// All rows but the last one are full, so that a position says in which row it is.
+// All rows except the last one are full, so that a position says in which row it is.
 Result<bool> Log::entries_behind(const Blocks& blocks, uint64_t first_row, uint64_t first_position,
                                  const LogPlace& place, LogEntries& found) const {
   if (place.position < first_position || place.position > position()) {

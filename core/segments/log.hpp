@@ -1,12 +1,12 @@
-// The log of a filter in memory: where it ends, and the entries that are in no stored row yet.
+// The log of a filter in memory: its end, and the entries that are in no stored row yet.
 //
 // Invariants
-//   I1  position() and chain() count all entries, written or not; chain() each stir(), too.
+//   I1  position() and chain() count all entries, written or not; chain() counts each stir(), too.
 //   I2  write_to() appends to the last row until that is full, so that many small transactions do
 //       not leave many rows.
-//   I3  the last row is never full: write_to() then stores the next one too, without entries. So a
-//       log whose last row was lost ends with a full row, and is found to be damaged.
-//   I4  nothing of a row is believed before it follows from the row before it.
+//   I3  the last row is never full: if it is, write_to() stores the next one too, without entries.
+//       So a log whose last row was lost ends with a full row, and is found to be damaged.
+//   I4  no row is believed unless it follows from the row before it.
 //   I5  no row ends, and no place lies, between an entry and its count (core/segments/log_row.hpp).
 #pragma once
 
@@ -31,15 +31,15 @@ struct LogPlace {
   uint64_t chain = 0;
 };
 
-// What came behind a place of a log.
+// The entries of a log that came after a place of it.
 struct LogEntries {
-  LargeVector<uint64_t> entries;  // each as if it stood for one occurrence
-  std::vector<MoreCopies> more;   // of those that stand for more, ascending
+  LargeVector<uint64_t> entries;  // each as if it were of one occurrence
+  std::vector<MoreCopies> more;   // further occurrences of some entries, ascending
 };
 
 class Log {
  public:
-  // More entries than a log ever holds are not read: the copies of one hash fit 62 bits.
+  // No log ever holds more entries, and none is read. So the copies of one hash fit 62 bits.
   static constexpr uint64_t kMostEntries = uint64_t{1} << 30;
   static_assert(kMostEntries * kMostCopies < uint64_t{1} << 62);
 
@@ -63,10 +63,11 @@ class Log {
   uint64_t fresh_entries() const noexcept { return fresh_.size(); }  // that are in no stored row
 
   void append(uint64_t entry) { fresh_.push_back(entry); }
-  // One entry of so many copies, at most kMostCopies. position() goes on by two or three.
+  // Appends one entry of so many copies, at most kMostCopies. It adds two or three to position(),
+  // or one for a single copy.
   void append(uint64_t entry, uint64_t copies);
-  // Visits the last entries that are in no stored row, from that position on: (position, entry,
-  // copies). None of them is stored.
+  // Visits the last entries, from that position on: (position, entry, copies). None of them may be
+  // in a stored row.
   template <class Visit>
   void visit_fresh(uint64_t position, Visit&& visit) const {
     size_t i = static_cast<size_t>(position - end_.position());
@@ -84,26 +85,28 @@ class Log {
   // Drops the entries that are in no stored row, because they are folded; position() and chain()
   // count them still. The log goes on in a new row.
   void restart();
-  // restart(), and chain() changes by `with`: the contents change in another way than by entries.
+  // Does a restart(), and changes chain() by `with`, because the contents change without entries.
   void stir(uint64_t with);
 
-  // Writes the last row and those after it, but none before `first`: all their entries are folded.
-  // They count as not written until note_written(). `items` is the number after all entries.
+  // Writes the last row and those after it, but none before `first`, because all their entries are
+  // folded. They count as not written until note_written(). `items` is the number after all
+  // entries.
   Status write_to(const Blocks& blocks, uint64_t first, uint64_t items,
                   uint64_t directory_version) const;
   void note_written();
 
-  // Reads what was stored since, from row() on, and hands over the new entries with their
-  // positions. False: storage has another history, and nothing was handed over.
+  // Reads the rows that were stored since, from row() on, and hands over the new entries with their
+  // positions. Returns false, and hands over nothing, if storage has another history.
   using Sink = std::function<void(uint64_t position, uint64_t entry, uint64_t copies)>;
   Result<bool> follow(const Blocks& blocks, LogHeader& newest, const Sink& sink);
-  // Reads the whole log, whose first row and position are these, whatever was known before.
+  // Reads the whole log, whatever was known before. Its first row and position must be these.
   Status read(const Blocks& blocks, uint64_t row, uint64_t position, LogHeader& newest,
               const Sink& sink);
 
-  // Appends to `found` the entries behind that place, written or not. False: the log never had that
-  // chain value there, or its rows, of which the first one and its position are these, begin behind
-  // it. Storage must be as this log last wrote or read it.
+  // Appends to `found` the entries after that place, written or not. `first_row` and
+  // `first_position` are those of the log's first row. Returns false if that row begins after the
+  // place, or the log never had that chain value there. Storage must be as this log last wrote or
+  // read it.
   Result<bool> entries_behind(const Blocks& blocks, uint64_t first_row, uint64_t first_position,
                               const LogPlace& place, LogEntries& found) const;
 

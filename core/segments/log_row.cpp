@@ -51,7 +51,7 @@ void store_entries(std::byte* to, std::span<const uint64_t> entries, HashWidth w
   }
 }
 
-// Follows the counts of a row from the last one back.
+// Finds the counts of a row, from the last one back.
 Status find_counts(LogRow& row, HashWidth width) {
   const auto wrong = [] { return corrupt("log row with a count where none can be"); };
   for (size_t at = row.header.last_count; at != 0;) {
@@ -61,7 +61,7 @@ Status find_counts(LogRow& row, HashWidth width) {
     const uint64_t word = row.count_word(at, width);
     const size_t before = count_before(word);
     const uint64_t copies = copies_of(word);
-    // One that counts nothing may stand behind another one; each other has an entry before it.
+    // A count that counts nothing may follow another count. Each other count follows an entry.
     if (word != count_word(copies, before) || before >= at || copies == 1 || copies > kMostCopies ||
         (copies != 0 && before != 0 && before + 1 == at)) {
       return wrong();

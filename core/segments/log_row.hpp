@@ -12,16 +12,16 @@
 //   38  2  zero
 //   40     the entries: a hash, with the lowest bit of its bytes set for a remove
 //
-// An entry that adds or removes several occurrences at once is followed by a count, which takes the
-// place of an entry and is counted as one in all positions: 4 bytes for how many they are, 2 or
-// more, 2 bytes for the number of the count before it in this row, or 0, and zeros. So a count is
-// told from a hash without a bit for each entry, and a row is extended without a change to what is
-// there. An entry and its count stand in one row: where only the last place of a row is left, it
-// takes a count of 0, which counts nothing.
+// If an entry adds or removes several occurrences at once, a count follows it. The count takes the
+// room of an entry and is counted as one in all positions: 4 bytes for how many they are, 2 or
+// more, 2 bytes for the number of the count before it in this row, or 0, and zeros. So a reader
+// tells counts from hashes without a bit for each entry, and a row is extended without a change to
+// its earlier entries. An entry and its count are in one row. If only room for one is left in a
+// row, it gets a count of 0, which counts nothing.
 //
 // Invariants
-//   I1  chain values and positions add up from row to row. So a missing, repeated, foreign or
-//       changed row is found.
+//   I1  chain values and positions add up from row to row. So a reader notices a missing, repeated,
+//       foreign or changed row.
 //   I2  the newest row says where the log ends and which directory belongs to it: a small
 //       transaction writes this row and nothing else. There is always one; it may be empty. It is
 //       never full, and all rows before it are.
@@ -67,18 +67,18 @@ struct LogRow {
 
   uint64_t entry(size_t index, HashWidth width) const noexcept;       // that is no count
   uint64_t count_word(size_t index, HashWidth width) const noexcept;  // that is one
-  // The chain value after its first entries.
+  // Returns the chain value after its first entries.
   uint64_t chain_after(size_t entries, HashWidth width) const noexcept;
 };
 
 Result<LogRow> parse_log_row(std::span<const std::byte> bytes, HashWidth width);
-// The entries of a row, counts among them: header.last_count leads to these.
+// Encodes a row of these entries, with counts among them: header.last_count leads to the counts.
 std::vector<std::byte> encode_log_row(const LogHeader& header, std::span<const uint64_t> entries,
                                       HashWidth width);
-// The chain value after these entries of a row, the last count of which has that number.
+// Returns the chain value after these entries of a row. Their last count has that number.
 uint64_t chain_over(uint64_t chain, std::span<const uint64_t> entries, HashWidth width,
                     uint16_t last_count = 0);
-// The numbers of the counts among a row's first entries, ascending.
+// Returns the numbers of the counts among a row's first entries, ascending.
 std::vector<uint16_t> counts_among(std::span<const uint64_t> entries, uint16_t last_count);
 
 constexpr size_t log_row_capacity(size_t row_bytes, HashWidth width) noexcept {

@@ -13,7 +13,7 @@ constexpr uint32_t kPlacesMagic = 0x4C504B43;  // "CKPL"
 constexpr uint8_t kVersion = 3;
 constexpr uint8_t kUnique = 1;  // the only flag
 
-// Where the fields of a mark are.
+// Offsets of the fields of a mark.
 constexpr size_t kKindAt = 5;
 constexpr size_t kWidthAt = 6;
 constexpr size_t kFlagsAt = 7;
@@ -82,7 +82,7 @@ std::string mark_text(std::span<const std::byte> mark) {
   return text;
 }
 
-// The latest, if it holds at several places.
+// Returns the latest place, if the mark holds at several.
 const MarkedPlace* MarkedPlaces::find(const FilterMark& mark) const {
   const auto found = std::find_if(places.rbegin(), places.rend(),
                                   [&mark](const MarkedPlace& place) { return place.mark == mark; });

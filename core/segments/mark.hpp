@@ -1,9 +1,9 @@
-// Marks: names for what a filter holds, so that a copy of it can be told what changed since.
+// A mark names the contents of a filter at one moment. Changes lead a copy from mark to mark.
 //
-// A filter's own mark says where its log ends: entries and chain value, which is a hash of all that
-// ever happened to it. A filter that holds exactly what another one had at a mark has that mark,
-// too: one made of an image, or brought up to date by changes. Which marks hold where in its own
-// log is stored: its places.
+// A filter's own mark says where its log ends: position and chain value, which is a hash of all
+// that ever happened to it. A filter that holds exactly what another one held at a mark has that
+// mark, too. For example, it was made of an image, or brought up to date by changes. The filter
+// stores such marks, with the places in its own log at which they hold.
 //
 // Invariants
 //   I1  filters with one mark hold the same multiset of hashes (accidents: 2^-64; a mark is no
@@ -12,7 +12,7 @@
 //       contents in another way than by entries of the log (clear, import, unite) changes the
 //       chain.
 //   I3  nothing is believed: magic, version, lengths, ranges and checksums are verified. Places
-//       have no checksum but that of their block.
+//       have no checksum except that of their block.
 //
 // Bytes: FORMAT.md, "Marks".
 #pragma once
@@ -43,20 +43,20 @@ struct FilterMark {
 };
 
 std::vector<std::byte> encode_mark(const FilterMark& mark);
-// kCorrupt when they are no mark.
+// Returns kCorrupt if the bytes are no mark.
 Result<FilterMark> decode_mark(std::span<const std::byte> bytes);
-// The bytes of a mark, in lower-case hexadecimal.
+// Returns the bytes of a mark in lower-case hexadecimal.
 std::string mark_text(std::span<const std::byte> mark);
 inline std::string mark_text(const FilterMark& mark) { return mark_text(encode_mark(mark)); }
 
-// Where in a filter's log a mark of another filter holds.
+// The place in a filter's log at which the mark of another filter holds.
 struct MarkedPlace {
   FilterMark mark;
   uint64_t position = 0;
   uint64_t chain = 0;
 };
 
-// Positions don't descend. The oldest are forgotten.
+// Positions don't descend. The oldest places are forgotten.
 struct MarkedPlaces {
   static constexpr size_t kMost = 32;
   std::vector<MarkedPlace> places;

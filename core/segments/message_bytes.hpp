@@ -1,7 +1,7 @@
 // The bytes of a message (an image, or changes): in memory, or in storage and read a range at a
 // time. A reader of messages takes either, and so never needs the whole message in memory.
 //
-// What they are bytes of must stay where it is while this or a copy of it is in use.
+// The memory or storage that has them must stay where it is while this or a copy of it is in use.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace cuckoo::segments {
 
 class MessageBytes {
  public:
-  // Appends bytes [at, at + length), all of which there are.
+  // Appends bytes [at, at + length), all of which must exist.
   using Read = std::function<Status(uint64_t at, size_t length, std::vector<std::byte>& to)>;
 
   MessageBytes(std::span<const std::byte> bytes) : bytes_(bytes), size_(bytes.size()) {}
@@ -26,8 +26,8 @@ class MessageBytes {
   MessageBytes(uint64_t size, Read read) : size_(size), read_(std::move(read)) {}
 
   uint64_t size() const noexcept { return size_; }
-  // Returns bytes [at, at + length), all of which there are. They are in `buffer` if they are not
-  // in memory, and valid as long as that is not changed.
+  // Returns bytes [at, at + length), all of which must exist. If they are not in memory, they are
+  // put into `buffer`, and are valid until it changes.
   Result<std::span<const std::byte>> read(uint64_t at, uint64_t length,
                                           std::vector<std::byte>& buffer) const {
     if (read_ == nullptr || length == 0) {
@@ -43,7 +43,7 @@ class MessageBytes {
   Result<std::span<const std::byte>> front(uint64_t most, std::vector<std::byte>& buffer) const {
     return read(0, most < size_ ? most : size_, buffer);
   }
-  // Returns a view of bytes [at, at + length), all of which there are.
+  // Returns a view of bytes [at, at + length), all of which must exist.
   MessageBytes range(uint64_t at, uint64_t length) const {
     MessageBytes part = *this;
     part.size_ = length;
@@ -61,8 +61,8 @@ class MessageBytes {
   Read read_;           // null: all of them are in bytes_
 };
 
-// A message of `size` bytes of which only the first ones are known: enough for what reads a header.
-// It must not be asked for more.
+// Returns a message of `size` bytes of which only the first ones are known. That is enough to read
+// a header. It must not be asked for more.
 inline MessageBytes front_of_message(std::span<const std::byte> front, uint64_t size) {
   return {size, [front](uint64_t at, size_t length, std::vector<std::byte>& to) -> Status {
             if (at > front.size() || length > front.size() - at) {

@@ -3,8 +3,8 @@
 //
 // Layout (little-endian; FORMAT.md, "Parts")
 //   part = header slice CRC          CRC-32C of all before it
-//   The slices, in their order, are the message. All have the same length but the last, which has
-//   what is left.
+//   The slices, in their order, are the message. All have the same length except the last, which
+//   has the rest.
 //
 // Invariants
 //   I1  equal parts have equal bytes: decode then encode gives them back.
@@ -28,14 +28,14 @@ inline constexpr size_t kPartOverheadBytes = kPartHeaderBytes + 4;
 inline constexpr uint64_t kLeastSliceBytes = 1024;
 inline constexpr uint64_t kMostMessageBytes = uint64_t{1} << 44;
 
-// Which message, and how it is cut.
+// Says which message it is, and how it is cut.
 struct MessageCut {
   uint64_t id = 0;           // a hash of how the message begins
   uint64_t total_bytes = 0;  // of the message; 1 or more
-  uint64_t slice_bytes = 0;  // of each part but the last one
+  uint64_t slice_bytes = 0;  // of each part except the last one
 
   uint64_t parts() const noexcept { return (total_bytes + slice_bytes - 1) / slice_bytes; }
-  // How many bytes of the message that part has; `index` counts from 0.
+  // Returns how many bytes of the message the part has; `index` counts from 0.
   uint64_t bytes_of(uint64_t index) const noexcept {
     return index + 1 < parts() ? slice_bytes : total_bytes - index * slice_bytes;
   }
@@ -48,16 +48,16 @@ struct MessagePart {
   std::span<const std::byte> slice;
 };
 
-// "part 3 of 10", as users count.
+// Returns "part 3 of 10", for example, as users count.
 std::string part_name(const MessageCut& cut, uint64_t index);
 
 std::vector<std::byte> encode_part(const MessagePart& part);
-// The slice is in the bytes.
+// The slice of the result is a view into the bytes.
 Result<MessagePart> decode_part(std::span<const std::byte> bytes);
-// Does it start like one? Of any version.
+// Returns whether the bytes begin like a part of any version.
 bool looks_like_part(std::span<const std::byte> bytes) noexcept;
 
-// Can there be such a message, cut like that?
+// Returns kCorrupt if there can't be such a message, cut like that.
 Status check_cut(const MessageCut& cut);
 
 }  // namespace cuckoo::segments

@@ -18,7 +18,7 @@ uint64_t id_of(std::span<const std::byte> front) noexcept {
 
 }  // namespace
 
-// Encodes all pieces for what the headers say of them.
+// Encodes all pieces once, because the headers count their bytes.
 Status MessageStream::measure(const ImageHeader& header, const PieceSource& pieces) {
   ImageWriter writer = ImageWriter::of_pieces(header, kMostMessageBytes);
   CUCKOO_TRY(pieces([&](Piece&& piece) -> Status {
@@ -79,7 +79,7 @@ void MessageStream::append(std::span<const std::byte> bytes) {
   ready_.insert(ready_.end(), bytes.begin(), bytes.end());
 }
 
-// As many pieces as it takes to have so many bytes ready.
+// Writes pieces until so many bytes are ready.
 Status MessageStream::write_pieces(uint64_t enough) {
   bool last = true;
   CUCKOO_TRY(range_(
@@ -96,7 +96,7 @@ Status MessageStream::write_pieces(uint64_t enough) {
   return {};
 }
 
-// What comes after the pieces, when all of them are made.
+// Appends the bytes after the pieces, when all pieces are made.
 void MessageStream::append_end() {
   if (writer_) {
     append(frame_.crc);

@@ -1,13 +1,14 @@
-// A message (an image, or changes) that is made a bit at a time: the bytes that encode_image() or
-// encode_changes() would give at once, while memory holds one segment of them.
+// Makes a message (an image, or changes) a few bytes at a time. They are the bytes that
+// encode_image() or encode_changes() would return at once, but memory holds only one segment of
+// them.
 //
 // The header of a message counts what comes after it. So each segment is encoded twice: first for
 // its length and checksum alone, then for its bytes.
 //
 // Invariants
 //   I1  the bytes of all calls of next() are those of the whole message.
-//   I2  the last call fails if the filter changed since the stream was made: the segments were
-//       others than those that the header counts.
+//   I2  the last call fails if the filter changed since the stream was made, because its segments
+//       are not those that the header counts.
 #pragma once
 
 #include <cstddef>
@@ -26,16 +27,17 @@ namespace cuckoo::segments {
 class MessageStream {
  public:
   MessageStream() = default;
-  // What the pieces are of must stay where it is. The header is as encode_image() takes it.
+  // The filter of the pieces must stay where it is. The header is as encode_image() takes it.
   static Result<MessageStream> of_image(const ImageHeader& header, const Contents& contents);
   static Result<MessageStream> of_changes(FilterChanges changes);
-  // A message that is there already: a sliding window's.
+  // Returns a stream of a message that is complete already: that of a sliding window.
   static MessageStream of_bytes(std::vector<std::byte> message);
 
   uint64_t bytes() const noexcept { return bytes_; }
   // Returns a hash of how the message begins, or of all of it.
   uint64_t id() const noexcept { return id_; }
-  // Returns the next bytes: `length`, or all that are left. kInvalid: I2.
+  // Returns the next bytes: `length`, or all that are left. Returns kInvalid if the filter changed
+  // (I2).
   Result<std::vector<std::byte>> next(uint64_t length);
 
  private:
@@ -44,13 +46,13 @@ class MessageStream {
   void append(std::span<const std::byte> bytes);
   void append_end();
 
-  std::vector<std::byte> whole_;  // the message, where it was there already
+  std::vector<std::byte> whole_;  // the message, if it was complete already
   PieceRange range_;              // null: there are no pieces
   std::optional<ImageWriter> writer_;
   ImageFrame frame_;              // as it must be in the end
   std::vector<std::byte> ready_;  // made, and not handed out yet
   bool pieces_done_ = true;
-  bool ended_ = false;  // what follows the pieces is made, too
+  bool ended_ = false;  // the bytes after the pieces are made, too
   uint64_t next_prefix_ = 0;
   std::optional<uint32_t> crc_;  // of changes: of all bytes so far
   uint64_t bytes_ = 0;

@@ -16,7 +16,7 @@ uint64_t prefix_at(uint64_t units) noexcept { return units << (64 - kMaxDepth); 
 
 }  // namespace
 
-// S1. Each leaf begins where the one before it ends.
+// Keeps S1: each leaf begins where the one before it ends.
 Status NewSegments::cover(uint64_t prefix, unsigned depth) {
   if (depth > kMaxDepth || covered_ == kSpace || prefix != prefix_at(covered_) ||
       covered_ % (kSpace >> depth) != 0) {
@@ -27,7 +27,7 @@ Status NewSegments::cover(uint64_t prefix, unsigned depth) {
   return {};
 }
 
-// Without a segment: it is one that was never folded, of the capacity of a share.
+// Adds a leaf. Without a segment, it is one that was never folded, with the capacity of a share.
 Status NewSegments::add(uint64_t prefix, unsigned depth, std::unique_ptr<Segment> segment) {
   CUCKOO_TRY(cover(prefix, depth));
   Directory::Leaf leaf;
@@ -46,14 +46,14 @@ Status NewSegments::add(uint64_t prefix, unsigned depth, std::unique_ptr<Segment
   return {};
 }
 
-// Nothing is in it, and CREATE would make just the same.
+// Returns whether the piece is empty and just as CREATE would make it.
 bool NewSegments::is_share(const Piece& piece) const {
   return piece.depth == maker_.limits.depth && piece.capacity == maker_.limits.share &&
          piece.items == 0 && piece.filter->occupied() == 0 && piece.filter->overflow().empty() &&
          piece.filter->words() == maker_.limits.words;
 }
 
-// Where a hash counts once, it is made of its hashes again if one counts more often.
+// Makes the piece again of its hashes, each once, if one of them counts more often.
 Status NewSegments::count_once(Piece& piece) const {
   const auto is_one = [](const NetHash& entry) { return entry.net == 1; };
   if (std::all_of(piece.hashes.begin(), piece.hashes.end(), is_one)) {
@@ -86,7 +86,7 @@ Status NewSegments::take(Piece&& piece) {
   }
   if (maker_.options->multiset() && maker_.options->unique) {
     if (piece.hashes.empty() && piece.items > 0 && !once_) {
-      return invalid("unique = on takes no contents without hashes, whose copies nobody can tell");
+      return invalid("unique = on takes no contents without hashes: their copies are unknown");
     }
     CUCKOO_TRY(count_once(piece));
   }
@@ -94,9 +94,9 @@ Status NewSegments::take(Piece&& piece) {
   return add(prefix, depth, std::move(made));
 }
 
-// Makes the directory of them. The first leaf of each share has the slot that it would have in a
-// filter that was just made. So those without a segment need no header. If some are larger than a
-// share, all need one.
+// Makes the directory of the leaves. The first leaf of each share has the slot that it would have
+// in a filter that was just made. So leaves without a segment need no header. If some leaves are
+// larger than a share, all need one.
 Status NewSegments::finish() {
   if (covered_ != kSpace) {
     return invalid("segments whose prefixes do not cover all hashes");
@@ -117,7 +117,7 @@ Status NewSegments::finish() {
   return directory_.assign(std::move(slots));
 }
 
-// More than a share has room for come in by chance, or because they were chosen.
+// A share gets more hashes than it has room for by chance, or because they were chosen.
 Status NewSegments::cut(std::span<const NetHash> entries) {
   const SegmentLimits& limits = maker_.limits;
   const uint64_t prefix = prefix_at(covered_);

@@ -1,5 +1,5 @@
-// Segments that are to replace all others of a filter: contents from outside, or its own hashes cut
-// anew. They are made beside the old ones, which nothing touches meanwhile.
+// Makes the segments that are to replace all others of a filter, of contents from outside or of its
+// own hashes cut anew. It makes them beside the old ones, which stay as they are meanwhile.
 //
 // Invariants
 //   S1  (core/segments/directory.hpp) they come ascending by prefix, each begins where the one
@@ -26,10 +26,10 @@ class NewSegments {
   explicit NewSegments(const SegmentMaker& maker, bool once = false)
       : maker_(maker), once_(once), directory_(*maker.options) {}
 
-  // The next one is made of this piece.
+  // Makes the next segment of this piece.
   Status take(Piece&& piece);
-  // The next ones are made of all hashes of the next share of limits().depth bits. A share that has
-  // more than it has room for is made larger, or cut further.
+  // Makes the next segments of all hashes of the next share of limits().depth bits. A share with
+  // more hashes than it has room for is made larger, or cut further.
   Status cut(std::span<const NetHash> entries);
   // Makes the directory of them.
   Status finish();
@@ -38,8 +38,8 @@ class NewSegments {
   uint64_t count() const noexcept { return leaves_.size(); }
   uint64_t items() const noexcept { return items_; }  // of all of them
   bool empty() const noexcept { return empty_; }      // no cell is in use
-  uint64_t id() const noexcept { return id_; }        // stands for all that is in them
-  // After finish().
+  uint64_t id() const noexcept { return id_; }        // a hash of all that is in them
+  // Valid after finish().
   uint64_t next_number() const noexcept { return maker_.number; }
   uint64_t position() const noexcept { return maker_.position; }
   unsigned first_depth() const noexcept { return first_depth_; }

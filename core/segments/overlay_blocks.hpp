@@ -1,9 +1,9 @@
-// A filter's storage with changes that are only in memory: a write goes there, a read finds it
-// there, and everything else in the storage below. It shows what would be stored, before it is.
+// A filter's storage with changes that are only in memory. A write goes to memory. A read finds it
+// there, and all else in the storage below. So it shows how storage would be before it is written.
 //
 // Invariants
 //   I1  the storage below is read only.
-//   I2  a read gives what it would give if every write and erase had been made below.
+//   I2  a read visits the blocks that it would visit if every write and erase had been made below.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ class OverlayBlocks final : public BlockStorage {
 
   BlockStorage& below_;
   std::map<int64_t, std::vector<std::byte>> written_;
-  std::map<int64_t, int64_t> erased_;  // ranges of what is below: first, last; they don't meet
+  std::map<int64_t, int64_t> erased_;  // ranges of the ids below: first, last; they don't overlap
 };
 
 }  // namespace cuckoo::segments

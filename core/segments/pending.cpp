@@ -17,7 +17,8 @@ LargeVector<uint64_t> different_hashes(std::span<const uint64_t> entries, HashWi
   return hashes;
 }
 
-// So many more pending removes of the hash's cells, or less: modulo 2^64. Strong guarantee.
+// Adds `more` (modulo 2^64) to the pending removes of each of the hash's cells. If it throws,
+// nothing has changed.
 void Pending::pend_removes(uint64_t hash, const Filter& filter, unsigned depth, uint64_t more) {
   uint64_t cells[Filter::kMaxPlaces];
   const size_t count = filter.cells_of(hash << depth, cells);
@@ -59,7 +60,7 @@ void Pending::index(const Filter& filter, unsigned depth) {
   }
   constexpr size_t kAhead = 16;  // entries whose memory is fetched before it is their turn
   size_t done = 0;
-  struct Shrink {  // what was applied leaves the lists, whatever happens
+  struct Shrink {  // removes the applied entries from the lists, whatever happens
     LargeVector<uint64_t>& list;
     std::vector<MoreCopies>& more;
     size_t& done;
@@ -88,7 +89,7 @@ void Pending::index(const Filter& filter, unsigned depth) {
   uncounted_ = false;
 }
 
-// Appends the entries of the list, all of them adds that count once.
+// Returns the entries of the list, summed by hash. All of them are adds that count once.
 Result<std::vector<NetHash>> Pending::sorted_list(HashWidth width, unsigned depth,
                                                   const Poll& poll) const {
   constexpr size_t kHashesPerPoll = size_t{1} << 16;
@@ -113,7 +114,7 @@ Result<std::vector<NetHash>> Pending::sorted_list(HashWidth width, unsigned dept
   return all;
 }
 
-// Adds that nothing asked for since they came need not be indexed for it.
+// Adds for which no probe came yet are sorted without an index.
 Result<std::vector<NetHash>> Pending::sorted(HashWidth width, const Filter& filter, unsigned depth,
                                              const Poll& poll) {
   if (!more_.empty() || std::any_of(list_.begin(), list_.end(),

@@ -1,20 +1,21 @@
 // The entries of a segment that are in the log and not in its pages yet.
 //
 // They are kept in a list, in the order in which they came, until index() sums them by hash. A
-// probe calls it; a load never probes. What an entry counts for beyond the first occurrence stands
-// in a list of its own: entries that count once, which are most, take no more room for it. So does
-// what was added of a hash after a remove that no pending add came before: that is rare, too.
+// probe calls it; a load never probes. Further occurrences of an entry are kept in a list of their
+// own, so that entries that count once, which are most, take no room for a count. Adds of a hash
+// after a remove that no pending add precedes are rare, and are kept apart, too.
 //
 // Invariants
-//   I1  when indexed(): net(hash) is the hash's adds minus its removes. added(hash) is what is left
-//       of its adds (core/segments/hash_sum.hpp). Of a set both are 1 when it is there.
+//   I1  when indexed(): net(hash) is the hash's adds minus its removes. added(hash) is the number
+//       of its adds that no remove took back (core/segments/hash_sum.hpp). In a set both are 1 if
+//       the hash is there.
 //   I2  when indexed(): removes() of a cell is the number of pending removes, of all hashes of that
 //       cell, that no pending add makes up for.
-//   I3  when memory runs out (std::bad_alloc), it holds the entries that it held before.
-//   I4  sorted() does not depend on whether index() was called: what was asked changes no byte.
-//   I5  uncounted: adds to a set that wait to be asked whether they were present when they came.
-//       While there are any, the list has no others. index() or sorted() asks for each, and counts
-//       those that were not present: the different ones that are in no page.
+//   I3  if memory runs out (std::bad_alloc), it holds the entries that it held before.
+//   I4  sorted() does not depend on whether index() was called: a probe changes no stored byte.
+//   I5  uncounted adds are adds to a set of which it is not known yet whether they were present
+//       when they came. While there are any, the list has no others. index() or sorted() probes for
+//       each, and counts those that were not present: the different ones that are in no page.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +36,8 @@
 
 namespace cuckoo::segments {
 
-// The entries without repeats and remove bits, ascending. Their hashes begin with the same bits.
+// Returns the different hashes of the entries, ascending. They must have their first `depth` bits
+// in common.
 LargeVector<uint64_t> different_hashes(std::span<const uint64_t> entries, HashWidth width,
                                        unsigned depth);
 
@@ -48,13 +50,13 @@ class Pending {
   uint64_t entries() const noexcept { return entries_; }
   int64_t items() const noexcept { return items_; }  // adds minus removes
 
-  void expect(size_t entries) { list_.reserve(list_.size() + entries); }  // so many come
+  void expect(size_t entries) { list_.reserve(list_.size() + entries); }  // so many will come
   void append(uint64_t entry) {
     list_.push_back(entry);
     ++entries_;
     items_ += (entry & kRemoveBit) == 0 ? 1 : -1;
   }
-  // One that stands for so many; of a set for one. Strong guarantee.
+  // Appends an entry of so many occurrences; in a set it counts once. Strong guarantee.
   void append(uint64_t entry, uint64_t copies) {
     if (copies == 1) [[likely]] {
       append(entry);
@@ -66,19 +68,20 @@ class Pending {
     const auto more = static_cast<int64_t>(copies - 1);
     items_ += (entry & kRemoveBit) == 0 ? more : -more;
   }
-  // An add to a set, which index() is to count; all pages of the filter are in memory until then.
+  // Appends an add to a set, which index() or sorted() is to count. All pages of the filter must be
+  // in memory until then.
   void append_uncounted(uint64_t hash) {  // indexed(), or there are uncounted ones already
     append(hash);
     uncounted_ = true;
   }
   bool uncounted() const noexcept { return uncounted_; }
-  // Returns how many of the uncounted adds were not present, and forgets that.
+  // Returns how many of the uncounted adds were not present, and forgets that number.
   uint64_t take_fresh() noexcept { return std::exchange(fresh_, 0); }
   bool indexed() const noexcept { return list_.empty(); }
   // `filter` knows which cells a hash of the segment has. Writes nothing when indexed().
   void index(const Filter& filter, unsigned depth);
 
-  // All of these: indexed().
+  // Call these only if indexed().
   int64_t net(uint64_t hash) const noexcept { return nets_.net(hash); }
   uint64_t added(uint64_t hash) const noexcept {
     return static_cast<uint64_t>(sum(hash, nets_.net(hash)).added());
@@ -88,8 +91,8 @@ class Pending {
   // Returns how many different hashes the entries have.
   uint64_t hashes(HashWidth width, unsigned depth) const;
 
-  // All of them, ascending, each hash with what is left of it: one entry, two if it was removed
-  // before it was added, or none. Changes nothing when the poll stops it.
+  // Returns all entries, ascending and summed by hash: one entry, two if the hash was removed
+  // before it was added, or none. If the poll stops it, nothing has changed.
   Result<std::vector<NetHash>> sorted(HashWidth width, const Filter& filter, unsigned depth,
                                       const Poll& poll = nullptr);
   void clear() noexcept;

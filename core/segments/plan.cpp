@@ -18,8 +18,9 @@ uint64_t divide_up(uint64_t dividend, uint64_t divisor) noexcept {
   return dividend / divisor + (dividend % divisor != 0 ? 1 : 0);
 }
 
-// Database pages of a table of so many leaves. An inner page begins with 12 bytes, and has 4, an id
-// of up to 9 and a place of 2 for each page below.
+// Returns how many database pages a table of so many leaves has. An inner page begins with 12
+// bytes. For each page below it has 4 bytes, an id of up to 9, and 2 that say where these are in
+// the page.
 uint64_t with_inner_pages(uint64_t leaves, uint64_t database_page_bytes) noexcept {
   constexpr uint64_t kBytesPerChild = 12;
   const uint64_t fan_out = (database_page_bytes - 12) / kBytesPerChild;
@@ -31,8 +32,9 @@ uint64_t with_inner_pages(uint64_t leaves, uint64_t database_page_bytes) noexcep
   return pages;
 }
 
-// A difference to the hash before, as the Rice code has it, where a segment has so many hashes.
-// Most are in one run, and those in shorter runs take more (core/segments/run.hpp).
+// Returns about how many bits the difference to the hash before takes, as a Rice code, in a segment
+// of so many hashes. Most are in one run, and those in shorter runs take more
+// (core/segments/run.hpp).
 double run_entry_bits(HashWidth width, unsigned depth, uint64_t entries) noexcept {
   constexpr double kCode = 1.6;
   constexpr double kShorterRuns = 0.4;
@@ -67,8 +69,9 @@ Result<FilterPlan> plan_filter(const FilterOptions& options) {
   plan.bits_per_key = static_cast<double>(size.bits) * static_cast<double>(segments) /
                       static_cast<double>(options.capacity);
   plan.places_per_key = size.places_per_key;
-  // Some T entries pend in a segment before its turn comes, in a table that is half full at most
-  // (core/stored/hash_tail.hpp), and before that in a list of 8 bytes each. Both keep their size.
+  // About T entries are pending in a segment before its turn comes: first in a list of 8 bytes
+  // each, then in a table that is half full at most (core/stored/hash_tail.hpp). Both keep their
+  // size.
   constexpr uint64_t kBytesPerSlot = 16 + 8 / 2;
   constexpr uint64_t kBytesPerSegment = 1024;
   const uint64_t slots = std::bit_ceil(2 * std::min(turn, limits.share));
@@ -84,7 +87,7 @@ Result<FilterPlan> plan_filter(const FilterOptions& options) {
     const double bits = run_entry_bits(options.width, limits.depth, limits.share);
     plan.run_bytes = static_cast<uint64_t>(static_cast<double>(options.capacity) * bits / 8);
   }
-  // The last row is not full, and of the first one a part is kept, too.
+  // Two rows more, because the last one is not full, and a part of the first one is kept, too.
   plan.log_rows = kept / log_row_capacity(options.page_bytes, options.width) + 2;
   CUCKOO_ASSIGN_OR_RETURN(plan.image_bytes, image_bytes(options));
   return plan;

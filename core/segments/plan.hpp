@@ -1,8 +1,8 @@
-// What a filter of some options takes once it holds as many keys as it was made for: computed from
-// the options, in no time and no memory, whatever the capacity.
+// Computes how much a filter takes once it holds as many keys as it was made for. It takes almost
+// no time and memory, whatever the capacity, because it needs the options alone.
 //
-// The keys are distinct and came in by small transactions. So the log is as long as it is kept, and
-// a segment has a run for each of its turns; a load leaves less.
+// It assumes that the keys are distinct and came in small transactions. So the log is as long as it
+// is kept, and a segment has a run for each of its turns. A load leaves less.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ struct FilterPlan {
   uint64_t log_rows = 0;
   uint64_t image_bytes = 0;  // without hashes
 
-  // Both tables of the filter, in a database with pages of so many usable bytes.
+  // Returns the size of both tables, in a database with pages of so many usable bytes.
   uint64_t disk_bytes(uint32_t row_bytes, uint32_t database_page_bytes) const noexcept;
 };
 
-// Of one generation; kInvalid when a number is out of range.
+// Returns the plan of one generation, or kInvalid if a number is out of range.
 Result<FilterPlan> plan_filter(const FilterOptions& options);
 
 }  // namespace cuckoo::segments

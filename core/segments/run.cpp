@@ -16,9 +16,9 @@ constexpr size_t kFlagsAt = 11;
 constexpr unsigned kBegins = 1;
 constexpr unsigned kPlain = 2;
 constexpr uint64_t kMostCode = 2 * static_cast<uint64_t>(kMostNet) + 1;
-static_assert(kMostCode <= kMaxHashCount);  // what put_count() takes
+static_assert(kMostCode <= kMaxHashCount);  // put_count() takes no more
 
-// A count other than 1 as a number from 2 on; 2 itself would be a count of 1.
+// Returns a count other than 1 as a number from 3 on. (2 would be a count of 1.)
 uint64_t code_of(int64_t net) noexcept {
   return net > 0 ? 2 * static_cast<uint64_t>(net) : 2 * (0 - static_cast<uint64_t>(net)) + 1;
 }
@@ -28,7 +28,7 @@ int64_t net_of(uint64_t code) noexcept {
   return code % 2 == 0 ? half : -half;
 }
 
-// A segment's hashes are this far apart where there are so many: as rice_parameter() of the bits
+// Returns the Rice parameter for so many hashes of a segment: rice_parameter(), but of the bits
 // that are not in the prefix.
 unsigned rice_for(HashWidth width, unsigned depth, uint64_t expected) noexcept {
   const unsigned rice = rice_parameter(width, expected);
@@ -164,7 +164,7 @@ Status decode_run_block(std::span<const std::byte> block, HashWidth width, unsig
     previous += delta << shift;
     entries.push_back({previous, net});
   }
-  return reader.at_end() ? Status() : corrupt("run block with bytes behind its last entry");
+  return reader.at_end() ? Status() : corrupt("run block with bytes after its last entry");
 }
 
 Result<std::vector<NetHash>> joined_runs(std::span<const NetHash> older,
@@ -241,7 +241,8 @@ void sort_small_part(std::span<NetHash> part) {
 
 }  // namespace
 
-// The bits after the prefix deal them out to some 16 for each part, because hashes are uniform.
+// Deals the entries out to parts by the bits after the prefix. A part gets about 16 of them,
+// because hashes are uniform.
 void sort_by_hash(std::vector<NetHash>& entries, unsigned depth) {
   constexpr size_t kFew = 256;
   constexpr unsigned kMostBits = 13;

@@ -1,16 +1,17 @@
-// A segment's runs: what was folded into its pages, so that they can be made anew without the keys.
+// A segment's runs have the hashes that were folded into its pages. So the pages can be made anew
+// without the keys.
 //
 // A run has the hashes of one fold, or of several that followed one another, in ascending order,
-// each with a count: how often it was added, or removed. A hash stands twice if it was removed
+// each with a count: how often it was added, or removed. A hash comes twice if it was removed
 // before it was added (core/segments/hash_sum.hpp). Runs follow one another in the order of their
 // folds. A hash's counts over all runs, in their order, say how often the segment holds it. When a
 // segment is made anew, it has one run, and all counts in it are 1 or more.
 //
 // The fewer entries a run has, the further they are apart, and the more bits each takes. So a fold
-// merges its entries with the newest run, and what comes of it with the run before that, until the
-// run before has more than kRunRatio times as many entries (I3). So one run holds most of a
-// segment, and few small ones the rest: seven for 65,536 keys, at most. An entry is written again
-// some two times for each of these.
+// merges its entries with the newest run, and the result with the run before that, until the run
+// before has more than kRunRatio times as many entries (I3). So one run holds most of a segment,
+// and a few small ones hold the rest: at most seven for 65,536 keys. An entry is written again
+// about two times for each of these.
 //
 // A run is cut into blocks, each of which can be read alone (little-endian):
 //   0   8  the hash before the first one: of the block before, or the segment's prefix
@@ -24,8 +25,8 @@
 // Invariants
 //   I1  nothing is believed: a block is decoded whole, within its bounds, or it is kCorrupt. A
 //       block of n bytes gives less than 8·n entries.
-//   I2  hashes ascend within a run, also across its blocks; strictly, but for one that was removed
-//       and then added: its two entries follow each other, the removes first.
+//   I2  hashes ascend within a run, also across its blocks. They do so strictly, except for a hash
+//       that was removed and then added: its two entries follow each other, the removes first.
 //   I3  each run has more than kRunRatio times as many entries as the run after it.
 #pragma once
 
@@ -45,8 +46,8 @@ namespace cuckoo::segments {
 // Sorts entries whose hashes have their first `depth` bits in common. Those of one hash keep their
 // order.
 void sort_by_hash(std::vector<NetHash>& entries, unsigned depth);
-// Leaves what the entries of each hash come to (HashSum). They are sorted. In a set a hash counts
-// once.
+// Replaces the entries of each hash by their sum (HashSum). They must be sorted. In a set a hash
+// counts once.
 void sum_by_hash(std::vector<NetHash>& entries, bool multiset);
 
 inline constexpr size_t kRunHeaderBytes = 12;
@@ -56,7 +57,7 @@ inline constexpr size_t kRunHeaderBytes = 12;
 // without merges: 6.98 and 186.
 inline constexpr uint64_t kRunRatio = 4;
 
-// Is a run of so many entries merged with the newer ones?
+// Returns whether a run of so many entries is merged with the newer ones.
 constexpr bool joins(uint64_t run_entries, uint64_t newer_entries) noexcept {
   return run_entries <= kRunRatio * newer_entries;
 }
@@ -68,17 +69,18 @@ using RunBlockSink = std::function<Status(std::span<const std::byte> block)>;
 Status write_run(std::span<const NetHash> entries, HashWidth width, unsigned depth, uint64_t prefix,
                  size_t block_bytes, const RunBlockSink& sink);
 
-// Returns one run instead of two that follow each other. To a set a hash counts once.
+// Merges two runs that follow each other into one. In a set a hash counts once.
 Result<std::vector<NetHash>> joined_runs(std::span<const NetHash> older,
                                          std::span<const NetHash> newer, bool multiset);
 
 struct RunBlockHead {
   uint32_t entries = 0;
   unsigned rice = 0;
-  bool begins = false;  // a run
+  bool begins = false;  // a run begins here
   bool plain = false;   // all counts are 1
 };
-// Reads what stands before the entries: kCorrupt when no block begins like this.
+// Reads the head of a block, which comes before its entries. Returns kCorrupt if no block begins
+// like this.
 Result<RunBlockHead> run_block_head(std::span<const std::byte> block);
 
 // Decodes one block of a segment's runs and appends its entries. `previous` is the last hash of the

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/bytes.hpp"
+#include "core/base/page_row.hpp"
 #include "core/filter/cell_layout.hpp"
 
 namespace cuckoo::segments {
@@ -60,8 +61,9 @@ Result<std::unique_ptr<Segment>> Segment::make_share(const FilterOptions& option
   return made_of(options, prefix, depth, number, limits.share, std::move(filter));
 }
 
-// A filter takes memory for its pages before any of them is read, and one that is made anew for its
-// capacity, too. The capacity of a filter of pairs was any legacy file's.
+// A filter takes memory for its pages before any of them is read, and a filter that is made anew
+// takes memory for its capacity. The capacity of a filter of pairs came from a legacy file and may
+// be any.
 Status check_geometry(const FilterOptions& options, const SegmentHeader& header) {
   const std::string name = "segment " + std::to_string(header.number);
   const Result<CellLayout> made = cell_layout(options.spec.kind, header.geometry());
@@ -123,7 +125,7 @@ uint64_t Segment::count(uint64_t hash) {
   if (!options_->multiset()) {
     return probe(hash) == Answer::kPresent ? 1 : 0;
   }
-  const uint64_t least = removable(hash);  // before anything that must be indexed
+  const uint64_t least = removable(hash);  // first, because it indexes the pending entries
   return std::max(least, pending_.added(hash));
 }
 
@@ -183,23 +185,18 @@ Status Segment::load_all(const Blocks& blocks) {
   return {};
 }
 
-// Reads every page that has a block: as many as the header counts, and those that it sums.
+// Reads every page that has a block. Their number, and the sum of their indexes, must be those of
+// the header.
 Status Segment::read_pages(const Blocks& blocks, Filter& filter) const {
-  uint64_t pages = 0;
-  uint64_t sum = 0;
+  PageCount read;
   CUCKOO_TRY(blocks.read(page_block(header_, 0), segment_block(header_.number, kFirstRunPart - 1),
                          [&](int64_t id, std::span<const std::byte> content) -> Status {
-                           ++pages;
-                           sum += static_cast<uint64_t>(id - page_block(header_, 0));
+                           read.add(static_cast<uint64_t>(id - page_block(header_, 0)));
                            CUCKOO_TRY(add_page(filter, id, content));
                            return blocks.poll();
                          }));
-  if (pages != header_.pages || sum != header_.page_index_sum) {
-    return corrupt("segment " + std::to_string(header_.number) + ": " + std::to_string(pages) +
-                   " pages, expected " + std::to_string(header_.pages) +
-                   ": some are missing or too many");
-  }
-  return {};
+  return read.expect({header_.pages, header_.page_index_sum},
+                     "segment " + std::to_string(header_.number));
 }
 
 Status Segment::read_overflow(const Blocks& blocks, Filter& filter) const {

@@ -173,9 +173,14 @@ class Segment {
   // Returns runs, loose and pending entries, ascending, with counts above 0. A remove that no add
   // precedes was of a key that was never added; dropping it repairs what it broke.
   // `fresh`: the sorted_pending() ones.
-  Result<std::vector<NetHash>> merged(const Blocks& blocks, std::vector<NetHash> fresh) const;
+  struct Merged {
+    std::vector<NetHash> entries;
+    bool repaired = false;  // a remove was dropped, or a count cut to 1: the cells have got both
+  };
+  Result<Merged> merged(const Blocks& blocks, std::vector<NetHash> fresh) const;
   Result<std::vector<NetHash>> merged(const Blocks& blocks) {
-    return merged(blocks, sorted_pending(nullptr).value());
+    CUCKOO_ASSIGN_OR_RETURN(Merged all, merged(blocks, sorted_pending(nullptr).value()));
+    return std::move(all.entries);
   }
   // --- changing at once: nothing is pending, and all pages are in memory
   // Adds one occurrence; returns whether it was present.

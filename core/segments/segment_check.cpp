@@ -24,8 +24,8 @@ bool equal_cells(const Filter& a, const Filter& b) noexcept {
 
 }  // namespace
 
-// I3 with I7, by digests where equal entries may leave different pages, else by the pages
-// themselves. I6.
+// Checks I6, and I3 with I7: where equal entries may leave different pages, by digests; else by the
+// pages themselves, too.
 Status Segment::check_runs(const Blocks& blocks, const Filter& cells) const {
   const std::string name = "segment " + std::to_string(header_.number);
   CUCKOO_ASSIGN_OR_RETURN(Runs runs, read_runs(blocks));

@@ -16,18 +16,23 @@ namespace {
 // In all tables together an add takes a nanosecond at least: this many take centuries.
 constexpr uint64_t kMostItems = uint64_t{1} << 60;
 
-// Sums the entries of each hash, in their order and never below zero; leaves those above zero.
-// Sorted entries.
-Status sum_up(std::vector<NetHash>& entries, const FilterOptions& options) {
+// Sums the sorted entries of each hash, in their order and never below zero; leaves those above
+// zero. Returns whether a hash has another count now than its entries come to, because a remove of
+// it was dropped, or its count was cut to 1.
+Result<bool> sum_up(std::vector<NetHash>& entries, const FilterOptions& options) {
+  bool repaired = false;
   size_t kept = 0;
   uint64_t items = 0;
   for (size_t i = 0; i < entries.size();) {
     const uint64_t hash = entries[i].hash;
     int64_t net = 0;
     for (; i < entries.size() && entries[i].hash == hash; ++i) {
-      net = std::min(std::max<int64_t>(0, net + entries[i].net), kMostNet);
+      const int64_t sum = net + entries[i].net;
+      net = std::min(std::max<int64_t>(0, sum), kMostNet);
+      repaired = repaired || net != sum;
     }
     if (net > 0) {
+      repaired = repaired || (net > 1 && !options.counts_copies());
       entries[kept++] = {hash, options.counts_copies() ? net : 1};
       items += static_cast<uint64_t>(entries[kept - 1].net);
       if (items > kMostItems) {
@@ -36,7 +41,13 @@ Status sum_up(std::vector<NetHash>& entries, const FilterOptions& options) {
     }
   }
   entries.resize(kept);
-  return {};
+  return repaired;
+}
+
+// Returns how many dead entries there are after `gone` of them. A remove may be left in a run, so
+// only 0 is exact, and it is not reached from above.
+uint64_t dead_without(uint64_t dead, uint64_t gone) noexcept {
+  return std::max(std::min<uint64_t>(dead, 1), dead - std::min(dead, gone));
 }
 
 int64_t items_in(std::span<const NetHash> entries) noexcept {
@@ -258,8 +269,7 @@ Status Segment::fold(const Blocks& blocks, const Folding& folding, uint64_t posi
   uint64_t dead = header_.dead + 2 * folding.removed + present;
   if (keeps_hashes) {
     CUCKOO_ASSIGN_OR_RETURN(const uint64_t gone, merge_run(blocks, folding.entries));
-    // A remove may be left in a run, whatever is gone: 0 is exact.
-    dead = std::max(std::min<uint64_t>(dead, 1), dead - std::min(dead, gone));
+    dead = dead_without(dead, gone);
   } else {
     note_entries(folding.entries);
   }
@@ -272,8 +282,7 @@ Status Segment::fold(const Blocks& blocks, const Folding& folding, uint64_t posi
   return {};
 }
 
-Result<std::vector<NetHash>> Segment::merged(const Blocks& blocks,
-                                             std::vector<NetHash> fresh) const {
+Result<Segment::Merged> Segment::merged(const Blocks& blocks, std::vector<NetHash> fresh) const {
   CUCKOO_ASSIGN_OR_RETURN(Runs runs, read_runs(blocks));
   std::vector<NetHash> entries = with_loose(std::move(runs.entries));
   if (!entries.empty()) {
@@ -282,8 +291,8 @@ Result<std::vector<NetHash>> Segment::merged(const Blocks& blocks,
   } else {
     entries = std::move(fresh);
   }
-  CUCKOO_TRY(sum_up(entries, *options_));
-  return entries;
+  CUCKOO_ASSIGN_OR_RETURN(const bool repaired, sum_up(entries, *options_));
+  return Merged{std::move(entries), repaired};
 }
 
 void Segment::become(std::span<const NetHash> entries, uint64_t position, uint64_t base_id,
@@ -394,7 +403,7 @@ Status Segment::keep_loose(const Blocks& blocks) {
   const uint64_t gone = merged + (loose_.size() - entries.size());
   const uint64_t dead = header_.dead + loose_dead_;
   header_.dead =
-      static_cast<uint32_t>(std::min<uint64_t>(dead - std::min(dead, gone), header_.run_entries));
+      static_cast<uint32_t>(std::min<uint64_t>(dead_without(dead, gone), header_.run_entries));
   loose_.clear();
   loose_dead_ = 0;
   return {};

@@ -1,5 +1,9 @@
 #include "core/segments/segment_header.hpp"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <array>
 #include <iterator>
 #include <string>
 
@@ -39,6 +43,12 @@ void encode_segment_header(const SegmentHeader& header, std::span<std::byte> to)
     at += 4;
   }
   store_le(at, uint32_t{header.depth});
+}
+
+uint64_t hash_of(const SegmentHeader& header, uint64_t seed) noexcept {
+  std::array<std::byte, kSegmentHeaderBytes> bytes;
+  encode_segment_header(header, bytes);
+  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
 }
 
 Result<SegmentHeader> decode_segment_header(std::span<const std::byte> from) {

@@ -1,7 +1,7 @@
-// What a segment's blocks mean: 136 bytes in a page of the directory.
+// Says what a segment's blocks hold: 136 bytes in a page of the directory.
 //
 // Bytes (little-endian): the 64-bit fields below in this order, then the 32-bit fields, the depth
-// in one byte, and three zero bytes. A header of zeros stands for a segment that was never folded.
+// in one byte, and three zero bytes. A segment that was never folded has a header of zeros.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@ inline constexpr unsigned kMaxDepth = 30;
 struct SegmentHeader {
   uint64_t prefix = 0;     // its hashes begin with the first `depth` bits of it; the others are 0
   uint64_t number = 0;     // of its blocks (core/segments/blocks.hpp)
-  uint64_t capacity = 0;   // what the geometry was computed for
+  uint64_t capacity = 0;   // that the geometry was computed for
   uint64_t size = 0;       // GeometryWords
   uint64_t folded_to = 0;  // F: entries of the log before this position are in pages and runs
-  uint64_t base_id = 0;    // stands for the history of pages and runs: equal, if they are
+  uint64_t base_id = 0;    // a hash of the history of pages and runs: if equal, so are these
   uint64_t digest = 0;     // Filter::digest() of the pages
   uint64_t occupied = 0;   // Filter::occupied()
-  uint64_t items = 0;      // what it holds, as of F
+  uint64_t items = 0;      // that it holds, as of F
   uint64_t overflow_items = 0;
   uint64_t overflow_digest = 0;
   uint64_t page_index_sum = 0;  // of the pages that have a block
@@ -38,15 +38,15 @@ struct SegmentHeader {
   uint32_t overflow_blocks = 0;
   uint32_t run_blocks = 0;
   uint32_t run_entries = 0;  // of all runs
-  uint32_t dead = 0;         // of these, what a merge of the runs would drop, about
+  uint32_t dead = 0;         // about how many of these a merge of the runs would drop
   uint8_t depth = 0;
 
   GeometryWords geometry() const noexcept { return {size, shape, detail}; }
   friend bool operator==(const SegmentHeader&, const SegmentHeader&) = default;
 };
 
-// The header of a leaf as it is stored. Where there is none, as in each leaf of an empty filter, it
-// reads as one of zeros, and takes a pointer's memory.
+// The header of a leaf as it is stored. If there is none, as in each leaf of an empty filter, it
+// reads as a header of zeros, and takes only the memory of a pointer.
 class StoredHeader {
  public:
   const SegmentHeader& operator*() const noexcept { return header_ != nullptr ? *header_ : kNone; }
@@ -69,9 +69,10 @@ class StoredHeader {
   std::unique_ptr<SegmentHeader> header_;
 };
 
-// `to` has kSegmentHeaderBytes.
+// `to` must have kSegmentHeaderBytes.
 void encode_segment_header(const SegmentHeader& header, std::span<std::byte> to) noexcept;
-// kCorrupt when a field is out of its range. The geometry is not looked at.
+uint64_t hash_of(const SegmentHeader& header, uint64_t seed) noexcept;  // XXH3 of its bytes
+// Returns kCorrupt if a field is out of its range. Does not look at the geometry.
 Result<SegmentHeader> decode_segment_header(std::span<const std::byte> from);
 
 }  // namespace cuckoo::segments

@@ -10,8 +10,8 @@
 namespace cuckoo::segments {
 namespace {
 
-// A segment that can be split holds 2^16 keys and takes 64 pages at most: its longest work, a
-// split, reads its runs, builds two segments and writes both. One that can't be split holds twice
+// A segment that can be split holds 2^16 keys and takes 64 pages at most, because its longest work,
+// a split, reads its runs, builds two segments and writes both. One that can't be split holds twice
 // as many keys. A filter for more keys is cut into equal shares at once. There are 2^16 shares at
 // most, so that a filter for 2^40 keys takes little memory before it has any.
 //

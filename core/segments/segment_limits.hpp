@@ -1,4 +1,4 @@
-// How large the segments of a filter are; computed from its options alone.
+// How large the segments of a filter are. This is computed from its options alone.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct SegmentLimits {
   uint64_t pages = 0;  // that such a segment has
   unsigned depth = 0;  // of the segments of a filter that was just made
   uint64_t share = 0;  // the capacity of each of them
-  // Of such a segment.
+  // The geometry and the rate of each of them.
   GeometryWords words;
   double rate = 0;  // when it holds its share
 };
@@ -27,11 +27,11 @@ Result<SegmentLimits> segment_limits(const FilterOptions& options);
 // About so many entries of the log are pending for all segments together, so that a new connection
 // reads them in some milliseconds.
 inline constexpr uint64_t kPendingEntries = uint64_t{1} << 18;
-// T of a filter of so many segments: after so many entries it is another one's turn. `capacity` is
-// that of the only one, where there is one.
+// Returns T for a filter of so many segments: after so many entries it is another segment's turn.
+// If there is only one segment, `capacity` is that segment's.
 uint64_t turn_entries_of(const SegmentLimits& limits, uint64_t segments,
                          uint64_t capacity) noexcept;
-// R: so many entries are kept in the log (core/segments/turns.hpp, I2). `items` is 0 where no
+// Returns R: so many entries are kept in the log (core/segments/turns.hpp, I2). `items` is 0 if no
 // hashes are kept.
 uint64_t kept_entries_of(uint64_t segments, uint64_t turn_entries, uint64_t items) noexcept;
 

@@ -1,4 +1,4 @@
-// Segment: copies of it for the outside, segments made of these, and what takes pairs of hashes.
+// Segment: copies of it for the outside, segments made of these, and pairs of hashes.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kMostItems = uint64_t{1} << 60;  // as of a segment that is folded
 
-// Stands for all that is in the filter's pages and in its overflow table.
+// Returns a hash of all that is in the filter's pages and in its overflow table.
 uint64_t content_id(const Filter& filter, uint64_t id) {
   id = chain_with(id, filter.overflow().digest());
   const PageSet& pages = filter.pages();
@@ -80,7 +80,7 @@ Status check_hashes(const FilterOptions& options, const Piece& piece) {
   return {};
 }
 
-// All that open() and decode_segment_header() expect.
+// Checks all that open() and decode_segment_header() expect.
 Status check_piece(const FilterOptions& options, const Piece& piece) {
   const Filter& filter = *piece.filter;
   if (filter.kind() != options.spec.kind) {
@@ -154,7 +154,7 @@ Result<std::unique_ptr<Segment>> Segment::adopt(const FilterOptions& options, Pi
 
 // --- for the outside -----------------------------------------------------------------------------
 
-// The pages that are in memory, and all others as they are stored.
+// Copies the pages that are in memory, and all others as they are stored.
 Result<std::unique_ptr<Filter>> Segment::copy_pages(const Blocks& blocks) const {
   CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> copy,
                           make_filter(options_->spec.kind, filter_->words(), options_->page_bytes));
@@ -166,8 +166,8 @@ Result<std::unique_ptr<Filter>> Segment::copy_pages(const Blocks& blocks) const 
   return copy;
 }
 
-// Nothing is dead while nothing was removed, or added that seemed present: then each hash stands
-// once, in one run or among the loose entries.
+// No entry is dead while no hash was removed, and no hash added that seemed present. Then each hash
+// comes once, in one run or among the loose entries.
 Result<Segment::HashCount> Segment::count_hashes(const Blocks& blocks) {
   if (pending_.empty() && header_.dead == 0 && loose_dead_ == 0) {
     const uint64_t hashes = header_.run_entries + loose_.size();
@@ -196,8 +196,8 @@ Status Segment::make_piece_anew(std::span<const NetHash> entries, uint64_t limit
   return {};
 }
 
-// The copy of a multiset has as many items as it counts, so that those of all segments add up. So
-// one whose hashes are fewer, because some were removed that it never had, stays too full.
+// The piece of a multiset has as many items as the segment counts, so that those of all pieces add
+// up. If its hashes are fewer, because some were removed that were never added, it stays too full.
 Result<Piece> Segment::piece(const Blocks& blocks, bool with_hashes, bool keeps_hashes,
                              uint64_t limit) {
   Piece piece;

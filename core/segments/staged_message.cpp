@@ -95,7 +95,7 @@ Status StagedMessage::add(const MessagePart& part) const {
 
 Status StagedMessage::erase() const { return blocks_.erase(kFirstStagedBlock, kStagedBlock); }
 
-// All that is asked for is in parts before the last one.
+// Reads a range that is in parts before the last one.
 Status StagedMessage::read(const MessageCut& cut, uint64_t at, size_t length,
                            std::vector<std::byte>& to) const {
   const uint64_t in_slice = chunks_in(cut.slice_bytes);

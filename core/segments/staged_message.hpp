@@ -1,6 +1,6 @@
-// The parts of a message that came so far, kept in the filter's own storage until the last one
-// comes: so neither memory nor the filter holds any of it, and a roll-back takes them back like
-// anything else that is stored.
+// Keeps the parts of a message that came so far in the filter's own storage until the last one
+// comes. So neither memory nor the filter holds any of it, and a roll-back undoes them like all
+// else that is stored.
 //
 // Blocks (core/segments/blocks.hpp: ids below those of the filter)
 //   kStagedBlock              which message, how it is cut, how many parts came: 40 bytes
@@ -12,7 +12,7 @@
 //   I2  nothing is believed: fields, lengths and the checksums of blocks are verified when they are
 //       read.
 //
-// Errors: kInvalid for a part that is not the one that comes next; kCorrupt for damaged blocks.
+// Errors: kInvalid for a part that is not the next one; kCorrupt for damaged blocks.
 #pragma once
 
 #include <cstddef>
@@ -38,13 +38,13 @@ class StagedMessage {
   };
   // Returns which parts are stored, or nothing if there is none.
   Result<std::optional<Standing>> standing() const;
-  // kInvalid if the part is not the one that comes next; the text names both.
+  // Returns kInvalid if the part is not the next one; the text names both.
   static Status expect_next(const std::optional<Standing>& standing, const MessagePart& part);
 
   // Stores a part, which is the next one and not the last.
   Status add(const MessagePart& part) const;
-  // Returns the whole message, all but the last part of which is stored. The part must stay where
-  // it is.
+  // Returns the whole message. All its parts except the last one are stored. The last one must stay
+  // where it is.
   MessageBytes message(const MessagePart& last) const;
   Status erase() const;
 

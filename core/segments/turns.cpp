@@ -82,7 +82,7 @@ Status Turns::fold(size_t index) {
 // follow: removes of keys that were never added are dropped. A copy without hashes can't drop them.
 // So changes carry such a segment, as if it had got another size.
 Status Turns::remake(size_t index, Segment& segment, std::vector<NetHash> fresh) {
-  CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries,
+  CUCKOO_ASSIGN_OR_RETURN(const Segment::Merged merged,
                           segment.merged(blocks_.storage(), std::move(fresh)));
   const SegmentHeader& before = segment.header();
   SegmentMaker maker = blocks_.maker(blocks_.limits(), blocks_.keeps_hashes());
@@ -90,12 +90,12 @@ Status Turns::remake(size_t index, Segment& segment, std::vector<NetHash> fresh)
   CUCKOO_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Segment>> made,
                           maker.make({before.prefix, before.depth, before.capacity,
                                       blocks_.directory().most_bits(index), segment.outgrown()},
-                                     entries));
+                                     merged.entries));
   int64_t more = -static_cast<int64_t>(before.items) - segment.pending().items();
   for (const std::unique_ptr<Segment>& piece : made) {
     more += static_cast<int64_t>(piece->header().items);
   }
-  const bool as_before = !blocks_.options().multiset() || more == 0;
+  const bool as_before = !blocks_.options().multiset() || !merged.repaired;
   if (as_before && made.size() == 1 && made[0]->filter().words() == segment.filter().words()) {
     made[0]->set_made_at(before.number != 0 ? before.made_at : blocks_.root().folded_to);
   }

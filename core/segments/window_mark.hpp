@@ -1,9 +1,9 @@
-// The mark of a sliding window: a name for what all its generations hold.
+// The mark of a sliding window names the contents of all its generations.
 //
-// The log of each generation but the first begins with a hash of all that ever happened to the
+// The log of each generation except the first begins with a hash of all that ever happened to the
 // generations before it (core/segments/filter_window.hpp, I5). So the mark of the newest one names
-// the older ones, too. Beside it stands the newest generation's rotation: it says in which log the
-// mark is to be looked for when the window has rotated since.
+// the older ones, too. The window's mark also has the rotation of the newest generation, which says
+// in which log to look for the mark if the window has rotated since.
 //
 // Invariants
 //   I1  windows with one mark hold the same multiset of hashes in each generation (accidents:
@@ -35,13 +35,14 @@ struct WindowMark {
   friend bool operator==(const WindowMark&, const WindowMark&) = default;
 };
 
-// Is that a window's newest generation, and how many it has? What every reader checks.
+// Returns whether a window can have these numbers: `rotation` of the newest generation, and how
+// many it has. Every reader checks that.
 bool is_rotation(uint64_t generations, uint64_t held, uint64_t rotation) noexcept;
 
 std::vector<std::byte> encode_window_mark(const WindowMark& mark);
-// kCorrupt when they are no mark of a window.
+// Returns kCorrupt if the bytes are no mark of a window.
 Result<WindowMark> decode_window_mark(std::span<const std::byte> bytes);
-// Does it start like one? Of any version.
+// Returns whether the bytes begin like the mark of a window, of any version.
 bool looks_like_window_mark(std::span<const std::byte> bytes) noexcept;
 
 }  // namespace cuckoo::segments

@@ -70,7 +70,7 @@ class Writer {
     }
   }
 
-  // What a further section may have.
+  // Returns how many bytes a further section may have.
   Result<uint64_t> room() const {
     const uint64_t taken = bytes_.size() + kSectionHeaderBytes + kCrcBytes;
     return taken < limit_ ? Result<uint64_t>(limit_ - taken) : Result<uint64_t>(too_long());
@@ -104,7 +104,7 @@ class Writer {
   bool from_;
   uint64_t sections_ = 0;
   std::vector<std::byte> bytes_;
-  std::vector<std::byte> checked_;  // beside the header
+  std::vector<std::byte> checked_;  // that the CRC covers, after the header
 };
 
 Result<std::vector<std::byte>> encode_generation_image(const WindowMessage& message,
@@ -149,7 +149,7 @@ Result<std::vector<std::byte>> encode_window_message(const WindowMessage& messag
 
 namespace {
 
-// `size`: of the message, of which these are the first bytes.
+// The bytes are the first ones of a message of `size` bytes.
 Status check_start(std::span<const std::byte> bytes, uint64_t size) {
   if (!looks_like_window_message(bytes)) {
     return corrupt(
@@ -171,8 +171,8 @@ Status check_start(std::span<const std::byte> bytes, uint64_t size) {
   return {};
 }
 
-// From the first mark to the second one the window rotated, and nothing else happened to the
-// generations before.
+// Returns kCorrupt unless, from the first mark to the second one, the window rotated and nothing
+// else happened to the generations before.
 Status check_marks(const Frame& frame) {
   const WindowMark& to = frame.to;
   const WindowMark& from = *frame.from;
@@ -186,7 +186,7 @@ Status check_marks(const Frame& frame) {
   return {};
 }
 
-// The frame without its sections.
+// Reads the frame without its sections.
 Result<Frame> read_header(std::span<const std::byte> bytes, uint64_t size) {
   CUCKOO_TRY(check_start(bytes, size));
   Frame frame;
@@ -232,7 +232,7 @@ Result<Frame> read_frame(std::span<const std::byte> bytes) {
   return frame;
 }
 
-// --- reading: what the sections are --------------------------------------------------------------
+// --- reading: the sections -----------------------------------------------------------------------
 
 bool same_spec(const FilterSpec& a, const FilterSpec& b) noexcept {
   return a.kind == b.kind && a.fingerprint_bits == b.fingerprint_bits && a.hashes == b.hashes &&
@@ -245,7 +245,7 @@ bool of_one_filter(const FilterMark& a, const FilterMark& b) noexcept {
 
 Error of_another() { return corrupt("a generation of another sliding window"); }
 
-// Collects what all sections agree on.
+// Collects the parameters that all sections must agree on.
 class Agreement {
  public:
   explicit Agreement(const Frame& frame) : to_(frame.to.newest) {
@@ -290,8 +290,8 @@ class Agreement {
   bool keys_known_ = false;
 };
 
-// One section becomes a part of its generation, whose mark it must continue. `known`: what the
-// generation holds before it.
+// Reads one section into its generation. Changes must begin at `known`, the mark that the
+// generation has before them.
 struct SectionReader {
   uint32_t page_bytes;
   bool with_hashes;

@@ -39,7 +39,7 @@ FilterSpec FilterOptions::generation_spec() const noexcept {
 
 Result<std::unique_ptr<Filter>> FilterOptions::make_filter_for(uint64_t keys) const {
   FilterSpec one = generation_spec();
-  if (traits_of(one.kind).pairs) {  // whose file may have asked for anything
+  if (traits_of(one.kind).pairs) {  // its file may have asked for any rate
     one.rate = std::clamp(one.rate, kMinRate, kMaxRate);
   }
   return make_filter(one, keys, page_bytes);

@@ -1,4 +1,5 @@
-// What CREATE chose for a filter, or an import brought; and what follows from it alone.
+// The options that CREATE chose for a filter, or an import brought, and the numbers that follow
+// from them alone.
 #pragma once
 
 #include <cstddef>
@@ -28,21 +29,22 @@ struct FilterOptions {
   uint16_t collations = 0;
   uint64_t digest = 0;  // identifies the options in the root
 
-  // Without the affinities, which the table's declaration has.
+  // Returns the form without the affinities, which the table's declaration has.
   KeyForm key_form() const noexcept { return {key_columns, 0, collations}; }
   bool multiset() const noexcept { return is_multiset(spec.kind); }
   bool counts_copies() const noexcept { return multiset() && !unique; }
-  // The longest row of pages or log.
+  // Returns the length of the longest row of pages or log.
   size_t row_bytes() const noexcept { return size_t{page_bytes} + kPageCrcBytes; }
-  // What CREATE lets through, and so all that a table may store. kInvalid; the text names what it
-  // is of.
+  // Checks that CREATE accepts these options, because a table may store no others. kInvalid; the
+  // text names the option.
   Status check() const;
-  // Of one generation: false positives of N independent ones add up to the rate asked.
+  // Returns the spec of one generation, because the false positives of N independent ones add up to
+  // the rate that was asked for.
   FilterSpec generation_spec() const noexcept;
-  // An empty filter of one generation, for so many keys.
+  // Makes an empty filter of one generation, for so many keys.
   Result<std::unique_ptr<Filter>> make_filter_for(uint64_t keys) const;
-  // The items from which hashes of that width can't be told apart at the rate asked: items / rate =
-  // 2^46 for those of 47 bits, 2^60 for the others, where the sizing of filters ends.
+  // Returns the most items at which hashes of that width are still good enough for the rate:
+  // items / rate = 2^46 for 47 bits, and 2^60 for 63, where the sizing of filters ends.
   uint64_t most_items_by_hashes() const noexcept;
 };
 

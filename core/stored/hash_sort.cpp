@@ -8,8 +8,9 @@
 namespace cuckoo {
 namespace {
 
-// Two digits of the leading bits, then what agrees in both. The first has as many values as a
-// processor keeps pages in mind; of the second the counters fit its nearest cache.
+// Sorts by two digits of the leading bits, and then the hashes that agree in both. The first digit
+// has as many values as a processor keeps pages in mind. The counters of the second fit its nearest
+// cache.
 constexpr unsigned kFirstBits = HashParts::kFirstBits;
 constexpr unsigned kMostSecondBits = 12;
 constexpr size_t kFew = 32;
@@ -23,8 +24,8 @@ class Order {
   unsigned lowest_;  // bit of a hash
 };
 
-// Moves entries to where those with the same digit stand, in order. starts[d] is left at the end of
-// digit d. How many have the most frequent one.
+// Moves each entry to the others with the same digit, in order. starts[d] becomes the end of digit
+// d. Returns how many entries have the most frequent digit.
 size_t scatter(std::span<const std::span<const uint64_t>> parts, uint64_t* to, unsigned shift,
                std::span<size_t> starts) {
   const uint64_t mask = starts.size() - 1;
@@ -48,7 +49,7 @@ size_t scatter(std::span<const std::span<const uint64_t>> parts, uint64_t* to, u
   return most;
 }
 
-// Fast where each entry stands near its place.
+// Sorts fast if each entry is near its place.
 void insertion_sort(std::span<uint64_t> entries, const Order& order) {
   for (size_t i = 1; i < entries.size(); ++i) {
     const uint64_t entry = entries[i];
@@ -60,20 +61,20 @@ void insertion_sort(std::span<uint64_t> entries, const Order& order) {
   }
 }
 
-// Entries that have their first bits in common, mostly a digit, by the next one and what is behind
-// it.
+// Sorts entries that have their first bits in common, mostly a digit, by the next digit and the
+// bits after it.
 class RunSorter {
  public:
   explicit RunSorter(const Order& order, unsigned common_bits = kFirstBits)
       : order_(order), common_bits_(common_bits), ends_(size_t{1} << kMostSecondBits) {}
 
-  // In place.
+  // Sorts in place.
   void sort(std::span<uint64_t> entries) {
     copy_.assign(entries.begin(), entries.end());
     const std::span<const uint64_t> copy(copy_);
     sort(std::span(&copy, 1), entries);
   }
-  // From where they are, in that order, to `entries`.
+  // Sorts the entries of `from`, in that order, into `entries`.
   void sort(std::span<const std::span<const uint64_t>> from, std::span<uint64_t> entries) {
     const unsigned bits =
         std::clamp<unsigned>(std::bit_width(entries.size() / 2), 1, kMostSecondBits);
@@ -104,7 +105,7 @@ class RunSorter {
 
 }  // namespace
 
-// By the first digit, into runs that fit the cache; then run by run.
+// Sorts by the first digit, into runs that fit the cache, and then run by run.
 Result<LargeVector<uint64_t>> sorted_by_hash(std::span<const std::span<const uint64_t>> parts,
                                              HashWidth width, const Poll& poll) {
   const Order order(width);

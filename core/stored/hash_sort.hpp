@@ -1,9 +1,9 @@
-// Log entries, or hashes, in the order of their hash.
+// Sorts log entries, or hashes, by their hash.
 //
 // Invariants
-//   I1  the result has the entries of all parts, each as often as they do.
-//   I2  it ascends by hash. The remove bit takes no part: equal hashes keep the order of the parts
-//       and in them.
+//   I1  the result has the entries of all parts, each as often as the parts have it.
+//   I2  it ascends by hash. The remove bit does not count. Equal hashes keep their order: that of
+//       the parts, and within a part its own.
 #pragma once
 
 #include <cstddef>
@@ -18,23 +18,23 @@
 
 namespace cuckoo {
 
-// Radix sort, O(n) for hashes, which are uniform. Memory: the result; where most begin with the
-// same ten bits, up to one and a half times as much again.
+// Returns the entries sorted, by a radix sort. O(n), because hashes are uniform. Memory: the
+// result. If most hashes begin with the same ten bits, up to one and a half times as much again.
 LargeVector<uint64_t> sorted_by_hash(std::span<const std::span<const uint64_t>> parts,
                                      HashWidth width);
-// Of hashes that have their first `depth` bits in common.
+// Does the same for hashes that have their first `depth` bits in common.
 Result<LargeVector<uint64_t>> sorted_by_hash(std::span<const uint64_t> entries, HashWidth width,
                                              unsigned depth, const Poll& poll);
 inline LargeVector<uint64_t> sorted_by_hash(std::span<const uint64_t> entries, HashWidth width) {
   return sorted_by_hash(std::span(&entries, 1), width);
 }
-// … unless the poll stops it.
+// Does the same, unless the poll stops it.
 Result<LargeVector<uint64_t>> sorted_by_hash(std::span<const std::span<const uint64_t>> parts,
                                              HashWidth width, const Poll& poll);
 
-// Many hashes in parts, which are sorted where they stand: each part is ordered by the first digit
-// when it comes, while it is in the processor's cache, and all of a digit are sorted at a time. The
-// sequence goes from digit to digit, within one from part to part.
+// Many hashes in parts, which are sorted in place. Each part is ordered by the first digit when it
+// comes, because it is in the processor's cache then. Later all hashes of one digit are sorted at a
+// time. The sequence goes from digit to digit, and within a digit from part to part.
 //
 // Invariants
 //   I3  a part is ordered by the first digit, also when a sort was stopped.
@@ -44,14 +44,15 @@ class HashParts {
 
   bool empty() const noexcept { return parts_.empty(); }
   size_t size() const noexcept;
-  // A copy. It joins the last part where both together have so many at most. Strong guarantee.
+  // Adds a copy of the hashes. It joins the last part if both together have at most `most`. If it
+  // throws, nothing changed.
   void add(std::span<const uint64_t> hashes, size_t most);
-  // Afterwards the sequence ascends. Memory: what has one digit, once more or one and a half times.
+  // Sorts the sequence. Memory: that of the hashes of one digit, once or one and a half times.
   Status sort(HashWidth width, const Poll& poll);
-  // Each hash loses its last bits.
+  // Cuts each hash to that width.
   void narrow(HashWidth width) noexcept;
 
-  // The sequence, a piece at a time, until the visitor fails.
+  // Visits the sequence, a piece at a time, until the visitor fails.
   template <class Visitor>
   Status for_each_piece(Visitor&& visit) const {
     for (size_t digit = 0; digit < kDigits; ++digit) {

@@ -1,17 +1,17 @@
 // The log's tail in memory: hash -> adds minus removes since the last fold. Exact.
 //
 // Layout: open addressing, linear probing, two parallel arrays; a key is the hash with bit 0 set
-// (logged hashes have it clear), 0 = free. The slot is not the hash's leading bits: of hashes that
-// come in ascending order, as a merge brings them, the first ones would crowd the first slots. Nor
-// is one multiplication enough: bits that move its product little do so whatever the salt is.
+// (logged hashes have it clear), 0 = free. The first slot is not the hash's leading bits, because a
+// merge brings hashes in ascending order, and the first of them would crowd the first slots. One
+// multiplication is not enough either, because bits that move its product little do so with any
+// salt.
 //
 // Invariants
 //   I1  at most half of the slots are used, so every probe ends.
-//   I2  a key stands once; entries whose sum went back to zero stay until clear().
-//   I3  what is there already is found without memory: at() throws (std::bad_alloc) of a new hash
-//       alone, and then nothing has changed.
-//   I4  hashes stand within a few dozen slots of their first one, in whatever order they come and
-//       no matter who chose them.
+//   I2  a key is there once; entries whose sum went back to zero stay until clear().
+//   I3  at() throws (std::bad_alloc) only for a new hash, and then nothing has changed.
+//   I4  a hash is within a few dozen slots of its first one, in whatever order hashes come, and
+//       even if an attacker chose them.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace cuckoo {
 
 class HashTail {
  public:
-  // Adds minus removes of that hash; 0 also when it was never seen.
+  // Returns the adds minus the removes of that hash; 0 also if it was never seen.
   int64_t net(uint64_t hash) const noexcept {
     if (used_ == 0) {
       return 0;
@@ -36,10 +36,10 @@ class HashTail {
     return keys_[i] == 0 ? 0 : nets_[i];
   }
 
-  // Was it ever seen?
+  // Returns whether the hash was ever seen.
   bool has(uint64_t hash) const noexcept { return used_ != 0 && keys_[find(hash)] != 0; }
 
-  // The sum of that hash, to be changed by the caller; added as 0 when it was not there.
+  // Returns the sum of that hash, for the caller to change. Adds it as 0 if it is not there.
   int64_t& at(uint64_t hash) {
     if (keys_.empty()) {
       grow();
@@ -57,8 +57,8 @@ class HashTail {
     return nets_[i];
   }
 
-  // Brings near what net() and at() will look at. GCC drops a call of a function that does nothing
-  // but this, unless it stands inline by then.
+  // Fetches the memory that net() and at() will read. It is inlined, because GCC drops a call of a
+  // function that only prefetches.
   [[gnu::always_inline]] void prefetch(uint64_t hash) const noexcept {
     if (!keys_.empty()) {
       const size_t i = slot(hash);
@@ -67,7 +67,7 @@ class HashTail {
     }
   }
 
-  // How many slots of others a look-up passes by.
+  // Returns how many slots of others a look-up passes.
   size_t distance(uint64_t hash) const noexcept {
     return keys_.empty() ? 0 : (find(hash) - slot(hash)) & mask_;
   }
@@ -78,7 +78,7 @@ class HashTail {
     return keys_.size() * (sizeof(uint64_t) + sizeof(int64_t));
   }
 
-  // Keeps its memory, but for what a very long tail took.
+  // Removes all hashes. Keeps the memory, unless the tail was very long.
   void clear() noexcept {
     constexpr size_t kMostKept = size_t{1} << 18;  // slots, 4 MB
     if (keys_.size() > kMostKept) {
@@ -107,7 +107,7 @@ class HashTail {
   size_t slot(uint64_t hash) const noexcept {  // also of its key
     return static_cast<size_t>(mix64((hash | 1) ^ salt_) >> shift_);
   }
-  // Where the hash stands, or the free slot where it would. There are slots.
+  // Returns the hash's slot, or the free slot that it would take. There are slots.
   size_t find(uint64_t hash) const noexcept {
     size_t i = slot(hash);
     while (keys_[i] != 0 && keys_[i] != (hash | 1)) {

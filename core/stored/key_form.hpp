@@ -1,9 +1,9 @@
-// Of how many columns a filter's key is, and how each was made ready before the key was hashed: its
-// affinity and its collation. Numbers of ext, which core stores, compares and checks for
-// their range, and has no other use for.
+// The number of columns of a filter's key, and the affinity and the collation of each, which
+// changed it before the key was hashed. The numbers are those of ext. core only stores and compares
+// them, and checks their range.
 //
 // Layout, little-endian: affinities have 4 bits a column, collations 2, types 8, the first column
-// in the lowest. What is above the last column is zero.
+// in the lowest. Bits above the last column are zero.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct KeyForm {
   friend bool operator==(const KeyForm&, const KeyForm&) = default;
 };
 
-// kCorrupt for a form that no filter has, or for types of more columns than it has; the text begins
-// with "keys of".
+// Returns kCorrupt for a form that no filter has, or for types of more columns than it has. The
+// text begins with "keys of".
 Status check_keys(const KeyForm& form, uint64_t types);
 
 }  // namespace cuckoo

@@ -1,7 +1,7 @@
-// What a log of hashes is made of.
+// The entries of a log of hashes.
 //
 // An entry is a 64-bit word: a logged hash, whose low bits are zero, with bit 0 set for a remove.
-// It stands for one occurrence, or for as many as a count says that comes with it.
+// It counts for one occurrence, or for as many as the count says that comes with it.
 #pragma once
 
 #include <cstddef>
@@ -19,23 +19,23 @@ namespace cuckoo {
 
 inline constexpr uint64_t kRemoveBit = 1;
 
-// Of one entry.
+// The most occurrences of one entry.
 inline constexpr uint64_t kMostCopies = uint64_t{1} << 31;
 
-// What an entry of a list counts for beyond the first occurrence.
+// The occurrences of an entry of a list beyond the first one.
 struct MoreCopies {
   size_t at = 0;      // its index in the list
   uint64_t more = 0;  // 1 or more
 };
 
-// The next push_back() needs no memory.
+// Makes room, so that the next push_back() needs no memory.
 inline void make_room_for_one(std::vector<MoreCopies>& list) {
   if (list.size() == list.capacity()) {
     list.reserve(2 * list.size() + 8);
   }
 }
 
-// Says how many occurrences an entry of a list stands for. Ask for the entries in ascending order.
+// Says how many occurrences an entry of a list has. Ask for the entries in ascending order.
 class Copies {
  public:
   explicit Copies(std::span<const MoreCopies> more) noexcept : more_(more) {}
@@ -62,7 +62,7 @@ Status for_each_part(uint64_t copies, Visit&& visit) {
   return {};
 }
 
-// A 47-bit hash leaves bit 16 to the remove bit, and fits 6 bytes with it.
+// Packs an entry into 6 bytes: a 47-bit hash leaves bit 16 to the remove bit.
 inline uint64_t pack_raw47(uint64_t entry) noexcept { return (entry >> 16) | (entry & kRemoveBit); }
 
 // Returns the hash of a history that goes on with that word.
@@ -75,7 +75,7 @@ inline uint64_t chain_with(uint64_t chain, uint64_t word) noexcept {
 // (hash, count >= 1)
 using CountedHash = std::pair<uint64_t, uint64_t>;
 using CountedHashSink = std::function<Status(uint64_t hash, uint64_t count)>;
-// Hands ascending hashes, each once, to the sink; ends with its failure.
+// Gives ascending hashes, each once, to the sink. Ends with the sink's failure.
 using HashSource = std::function<Status(const CountedHashSink& sink)>;
 
 }  // namespace cuckoo

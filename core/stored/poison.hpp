@@ -1,5 +1,5 @@
-// Whether what is in memory may be trusted: a failure in the middle of writing leaves storage
-// half-written, and only a roll-back makes that good.
+// Says whether memory may be trusted. A failure in the middle of writing leaves storage
+// half-written, and only a roll-back repairs that.
 #pragma once
 
 #include <utility>
@@ -14,7 +14,7 @@ class Poison {
   void poison() noexcept { poisoned_ = true; }
   void lift() noexcept { poisoned_ = false; }
 
-  // kStorage while poisoned.
+  // Returns kStorage while poisoned.
   Status error() const {
     if (!poisoned_) {
       return {};
@@ -23,7 +23,7 @@ class Poison {
                  0};
   }
 
-  // Runs what writes to storage; poisoned unless it ends, and ends well.
+  // Runs a function that writes to storage. If it fails or throws, this is poisoned afterwards.
   template <class Body>
   Status writing(Body&& body) {
     poisoned_ = true;
@@ -32,7 +32,8 @@ class Poison {
     return {};
   }
 
-  // … what changes memory, and may write: poisoned if it fails.
+  // Runs a function that changes memory, and may write. If it fails or throws, this is poisoned
+  // afterwards. An earlier poison stays.
   template <class Body>
   Status changing(Body&& body) {
     struct UnlessDone {

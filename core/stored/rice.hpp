@@ -1,5 +1,5 @@
-// How ascending hashes are written down: a stream of bits with their differences, Golomb-Rice
-// coded, and a count where there is more than one (FORMAT.md, "Changes" and "Runs").
+// Writes and reads ascending hashes as a stream of bits: their differences, Golomb-Rice coded, and
+// a count if a hash is there more than once (FORMAT.md, "Changes" and "Runs").
 //
 // A stream's lowest bit comes first; its last byte is filled up with zeros. A delta is the
 // difference of two hashes without their low zero bits.
@@ -22,10 +22,11 @@ inline constexpr unsigned kUnaryLimit = 31;      // so many ones announce a delt
 inline constexpr unsigned kMaxVarintGroups = 9;  // 63 bits: count - 2 <= 2^62 - 2
 inline constexpr uint64_t kMaxHashCount = uint64_t{1} << 62;
 
-// The low bits of a hash of that width that are zero.
+// Returns how many low bits of a hash of that width are zero.
 inline unsigned hash_shift(HashWidth width) noexcept { return 64 - static_cast<unsigned>(width); }
 
-// The best Rice parameter for geometric deltas of so many hashes: 2^k nearest to mean·ln 2.
+// Returns the best Rice parameter k for geometric deltas of so many hashes: 2^k nearest to
+// mean·ln 2.
 inline unsigned rice_parameter(HashWidth width, uint64_t expected) noexcept {
   const auto bits = static_cast<unsigned>(width);
   const unsigned log2_count = std::bit_width(std::max<uint64_t>(expected, 1)) - 1;
@@ -47,7 +48,7 @@ inline unsigned varint_groups(uint64_t value) noexcept {
 
 class BitWriter {
  public:
-  // The lowest `count` bits, at most 64; the others are zero.
+  // Appends the lowest `count` bits, at most 64. The others are zero.
   void put(uint64_t bits, unsigned count) {
     bit_count_ += count;
     pending_bits_ |= bits << pending_count_;
@@ -62,7 +63,7 @@ class BitWriter {
     pending_bits_ = pending_count_ == 0 ? 0 : bits >> (count - pending_count_);
   }
 
-  // A delta, and behind it up to two bits that `flags` has.
+  // Appends a delta, and after it up to two bits of `flags`.
   void put_delta(uint64_t delta, unsigned rice, uint64_t flags, unsigned flag_count) {
     const uint64_t quotient = delta >> rice;
     if (quotient >= kUnaryLimit) {
@@ -87,7 +88,7 @@ class BitWriter {
     return quotient >= kUnaryLimit ? kUnaryLimit + 64 : static_cast<size_t>(quotient) + 1 + rice;
   }
 
-  // A count from 2 to kMaxHashCount.
+  // Appends a count from 2 to kMaxHashCount.
   void put_count(uint64_t count) {
     uint64_t rest = count - 2;
     const unsigned groups = varint_groups(rest);
@@ -97,7 +98,8 @@ class BitWriter {
   }
 
   size_t bit_count() const noexcept { return bit_count_; }  // that were put since start()
-  // All of it behind the bytes that start() was given. start() comes before anything else.
+  // Returns the bytes that start() was given, and the stream after them. start() comes before
+  // anything else.
   const std::vector<std::byte>& finish() {
     const unsigned tail_bytes = (pending_count_ + 7) / 8;
     for (unsigned i = 0; i < tail_bytes; ++i) {
@@ -119,14 +121,14 @@ class BitWriter {
   size_t bit_count_ = 0;
 };
 
-// Behind the end are zeros, and it remembers that it was there.
+// After the end it reads zeros, and overrun() is true from then on.
 class BitReader {
  public:
   static constexpr unsigned kWindowBits = 57;
 
   explicit BitReader(std::span<const std::byte> bytes) noexcept : bytes_(bytes) {}
 
-  // The next kWindowBits bits, and above them whatever.
+  // Returns the next kWindowBits bits. The bits above them may be anything.
   uint64_t window() const noexcept {
     const size_t at = bit_ / 8;
     if (at + 8 <= bytes_.size()) [[likely]] {
@@ -150,15 +152,16 @@ class BitReader {
     return value;
   }
 
-  // The number of ones before the next zero, which is consumed too; stops at `limit` ones.
+  // Takes the ones before the next zero, and that zero, but at most `limit` ones. Returns the
+  // number of ones.
   unsigned take_unary(unsigned limit) noexcept {
     const auto ones = std::min(static_cast<unsigned>(std::countr_one(window())), limit);
     skip(ones < limit ? ones + 1 : limit);
     return ones;
   }
 
-  // False: it is above `most`, which a delta of that many bits can't be, or BitWriter would have
-  // written it otherwise.
+  // Takes a delta. Returns false if it is above `most`, which no delta can be, or BitWriter would
+  // have written it in another way.
   bool take_delta(unsigned rice, uint64_t most, uint64_t& delta) noexcept {
     const unsigned quotient = take_unary(kUnaryLimit);
     delta = take(quotient == kUnaryLimit ? 64 : rice);
@@ -173,7 +176,7 @@ class BitReader {
     return delta <= most;
   }
 
-  // 2 and above; false when no count is written like that.
+  // Takes a count of 2 or more. Returns false if no count is written like that.
   bool take_count(uint64_t& count) noexcept {
     uint64_t rest = 0;
     for (unsigned group = 0;; ++group) {
@@ -190,7 +193,7 @@ class BitReader {
   }
 
   bool overrun() const noexcept { return bit_ > 8 * bytes_.size(); }
-  // All that is left are the zero bits that fill the last byte.
+  // Returns true if only the zero bits are left that fill the last byte.
   bool at_end() const noexcept {
     return !overrun() && 8 * bytes_.size() - bit_ < 8 && window() == 0;
   }

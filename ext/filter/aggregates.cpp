@@ -28,10 +28,10 @@ using segments::Contents;
 using segments::HashCollection;
 using segments::HashCounts;
 
-// Of an image whose seed is not given, so that images made anywhere can be united.
+// The seed of an image if none is given. It is fixed, so that images made anywhere can be united.
 constexpr uint64_t kImageSeed = 0;
 
-// An object of its own in the aggregate's memory, which SQLite zeroes and frees.
+// Returns the pointer in the aggregate's memory, which SQLite zeroes and frees, to our own object.
 template <class State>
 State*& state_of(sqlite3_context* context) {
   auto* slot = static_cast<State**>(sqlite3_aggregate_context(context, sizeof(State*)));
@@ -41,8 +41,8 @@ State*& state_of(sqlite3_context* context) {
   return *slot;
 }
 
-// It is in there between two calls only: when one fails SQLite still asks for the result, which
-// would be work for nothing.
+// Takes the state out of the aggregate. It is in there only between two calls, because after a
+// failed call SQLite still asks for the result, which would be work for nothing.
 template <class State>
 std::unique_ptr<State> take_state(sqlite3_context* context) noexcept {
   auto* slot = static_cast<State**>(sqlite3_aggregate_context(context, 0));
@@ -56,9 +56,10 @@ struct Build {
   uint64_t capacity = 0;  // 0: as many as there are keys
   uint64_t seed = kImageSeed;
   bool with_hashes = false;
-  size_t columns = 0;  // that each key was made of by cuckoo_key(); 1: not all were; 0: no key yet
+  // The columns of each key, if cuckoo_key() made all of them; 1 if not; 0 if there is no key yet.
+  size_t columns = 0;
   uint8_t key_types = 0;      // as keys of one column
-  uint64_t column_types = 0;  // of these columns
+  uint64_t column_types = 0;  // of `columns` columns
   HashCollection keys;
 
   explicit Build(HashWidth width) : keys(width) {}
@@ -66,7 +67,7 @@ struct Build {
   KeyDomain domain() const noexcept;
 };
 
-// Of a key that is no integer.
+// Notes the types of a key that is no integer.
 void Build::note_other(const KeyView& key) noexcept {
   note_key_type(key, key_types);
   const std::optional<TupleColumns> tuple =
@@ -96,14 +97,14 @@ std::string shown(sqlite3_value* value) { return printable(text_argument(value))
 template <FilterKind kKind>
 constexpr const char* kBuildName = kKind == FilterKind::kCuckoo ? "cuckoo_build" : "bloom_build";
 
-// An image that would be too long, with at least so many hashes, is refused before it is made.
+// Throws if an image with at least so many hashes would be too long, before it is made.
 void check_length(const Build& build, uint64_t capacity, uint64_t hash_count,
                   const std::string& name, uint64_t limit) {
   throw_if(name, segments::check_image_bytes(build.spec, build.keys.width(), capacity, false,
                                              build.with_hashes ? hash_count : 0, limit));
 }
 
-// The arguments behind the key, as the group's first row has them; NULL: the default.
+// Reads the arguments after the key, as the group's first row has them. NULL means the default.
 std::unique_ptr<Build> start_build(FilterKind kind, const std::string& name, int count,
                                    sqlite3_value** values) {
   const auto refuse = [&name](const std::string& why) {

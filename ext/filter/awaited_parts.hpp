@@ -1,10 +1,10 @@
-// The parts of a message that came to a filter in this transaction while the last one did not. They
-// are stored as they come (core/segments/staged_message.hpp); memory knows that some did.
+// The parts of a message that came to a filter in this transaction, without the last one. They are
+// stored as they come (core/segments/staged_message.hpp); memory knows that some came.
 //
 // Invariants
-//   I1  while some parts came and the last one did not, expect_none() throws: every other change is
-//       refused so, and so is COMMIT. Questions are answered from the contents before the message.
-//   I2  a roll-back takes parts back that came since, as they are stored in the same transaction.
+//   I1  while some parts came and the last one did not, expect_none() throws. So every other change
+//       is refused, and so is COMMIT. Questions are answered from the contents before the message.
+//   I2  a roll-back removes parts that came since, because they are stored in the same transaction.
 #pragma once
 
 #include <functional>
@@ -23,10 +23,10 @@ class AwaitedParts {
   explicit AwaitedParts(FilterStore& store) noexcept : store_(store) {}
 
   bool some_came() const noexcept { return some_came_; }
-  // False: none is missing for certain.
+  // Returns false if certainly no part is missing.
   bool may_be_missing() const noexcept { return some_came_ && (!known_ || standing_); }
   void end_transaction() noexcept { some_came_ = known_ = false; }
-  // After a roll-back to a savepoint: parts that came may be there again, or not any more.
+  // Called after a roll-back to a savepoint, which may have removed parts or brought them back.
   void forget() noexcept { known_ = false; }
 
   // Returns which parts are stored, or nothing if there is none. Throws SqlError.
@@ -34,9 +34,9 @@ class AwaitedParts {
   // Throws SqlError that says how many are missing.
   void expect_none(const FilterOptions& options);
 
-  // Of a part that is the next one, and not the last. The caller is in a change.
+  // Adds a part that is the next one, and not the last one. The caller is in a change.
   Status add(const FilterOptions& options, const segments::MessagePart& part);
-  // Calls `use` with the whole message, of which that is the last part. It may change the filter.
+  // Calls `use` with the whole message, of which `last` is the last part. It may change the filter.
   void use(const FilterOptions& options, const segments::MessagePart& last,
            const std::function<void(const segments::MessageBytes& message)>& use);
   Status erase(const FilterOptions& options);
@@ -46,8 +46,8 @@ class AwaitedParts {
 
   FilterStore& store_;
   bool some_came_ = false;  // in this transaction
-  bool in_use_ = false;     // the last one came, and the message is used
-  bool known_ = false;      // standing_ is what is stored
+  bool in_use_ = false;     // the last one came, and use() runs
+  bool known_ = false;      // standing_ is the stored one
   std::optional<Standing> standing_;
 };
 

@@ -97,7 +97,7 @@ void FilterCommands::resize(sqlite3_value* capacity) {
   }
 }
 
-// From the source, else from the stored hashes.
+// Rebuilds from the source if there is one, otherwise from the stored hashes.
 void FilterCommands::rebuild_for(uint64_t capacity) {
   if (source_.declared()) {
     source_.rebuild(capacity);

@@ -1,8 +1,8 @@
-// What INSERT INTO filter(filter, key) VALUES ('command', argument) does.
+// The commands of a filter: INSERT INTO filter(filter, key) VALUES ('command', argument).
 //
 // Invariants
-//   I1  a filter that triggers keep in step with its source takes no command that would lose keys
-//       of it (DeclaredSource).
+//   I1  if triggers keep a filter in step with its source, it takes no command that would lose keys
+//       of the source (DeclaredSource).
 //   I2  an argument of another type than the command's is refused before anything changes.
 #pragma once
 
@@ -21,12 +21,12 @@ namespace cuckoo {
 
 class FilterCommands {
  public:
-  // For one statement.
+  // An object serves one statement.
   FilterCommands(Connection& connection, LiveFilter& live, KeyColumns& key, DeclaredSource& source,
                  RowWriter& rows) noexcept
       : connection_(connection), live_(live), key_(key), source_(source), rows_(rows) {}
 
-  // `keys`: a value for each key column; the first one is the argument of every command but
+  // `keys` has a value for each key column. The first one is the argument of every command except
   // 'delete'. Throws SqlError.
   void run(sqlite3_value* command, sqlite3_value** keys, sqlite3_value* count);
 

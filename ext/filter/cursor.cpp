@@ -4,8 +4,9 @@
 
 namespace cuckoo {
 
-// count(*) asks for a row per item, at 11 to 15 ns each, and SQLite offers a virtual table no other
-// way. An image of a hundred bytes may claim 2^62 copies of one key.
+// The most items that count(*) may count. It asks for a row for each item, at 11 to 15 ns a row,
+// and SQLite offers a virtual table no other way. An image of a hundred bytes may claim 2^62 copies
+// of one key.
 static constexpr uint64_t kMostCounted = uint64_t{1} << 32;
 
 FilterTable::Cursor::Cursor(FilterTable& table)
@@ -74,7 +75,7 @@ void FilterTable::Cursor::refuse(int plan) const {
   refuse_to_list();
 }
 
-// `columns`: a bit for each column at fault; 0 where the key is one column.
+// `columns` has a bit for each column at fault; 0 if the key is one column.
 void FilterTable::Cursor::refuse_collation(int columns) const {
   size_t column = 0;
   while ((columns >> column & 1) == 0 && columns != 0) {
@@ -84,9 +85,9 @@ void FilterTable::Cursor::refuse_collation(int columns) const {
   throw SqlError(SQLITE_ERROR, live_.table() +
                                    ": a filter compares keys with the collation of"
                                    " its key, " +
-                                   own + ", only; write " + columns_.name(column) +
-                                   " = value COLLATE " + own +
-                                   ", or put the filter's key on the left of =");
+                                   own + (own == "BINARY" ? "" : ", or with BINARY") +
+                                   ", only; write " + columns_.name(column) + " = value COLLATE " +
+                                   own + ", or put the filter's key on the left of =");
 }
 
 void FilterTable::Cursor::refuse_part_of_key(int columns) const {
@@ -142,7 +143,7 @@ void FilterTable::Cursor::result_occurrences(sqlite3_context* context, const Key
   result_count(context, live_.count(key));
 }
 
-// The key's columns as they were asked for, and the whole key as the filter has it.
+// Gives the key's columns as they were asked for, and the whole key as the filter has it.
 void FilterTable::Cursor::tuple_column(sqlite3_context* context, int column) {
   if (column < columns_.count_column()) {
     row_->columns[static_cast<size_t>(column)].result(context);

@@ -1,8 +1,8 @@
-// The cursor of a filter table: one row for a key that is there, or as many as there are items.
+// The cursor of a filter table. It gives one row for a key that is there, or a row for each item.
 //
 // Invariants
-//   I1  a row echoes the key that was asked for, because the filter has no other.
-//   I2  memory is up to date before it is asked: a roll-back may come between any two calls.
+//   I1  a row repeats the key that was asked for, because the filter does not store keys.
+//   I2  memory is up to date before a probe, because a roll-back may come between any two calls.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ class FilterTable::Cursor {
   Cursor(const Cursor&) = delete;
   Cursor& operator=(const Cursor&) = delete;
 
-  // Once a row of a join: what an integer key needs stands here, the rest behind a call.
+  // Called for each row of a join. So the probe of an integer key is inline, and the rest is in a
+  // function.
   void filter(int plan, const char*, int, sqlite3_value** values) {
     rows_left_ = 0;
     plan_ = plan;
@@ -65,7 +66,7 @@ class FilterTable::Cursor {
   bool noted_binary_ = false;
   uint64_t rows_left_ = 0;
   KeyCopy key_;
-  std::unique_ptr<TupleRow> row_;  // instead, where the key has several columns
+  std::unique_ptr<TupleRow> row_;  // instead of key_, if the key has several columns
 };
 
 }  // namespace cuckoo

@@ -98,7 +98,7 @@ bool DeclaredSource::detach() {
   return in_step;
 }
 
-// A change of the schema plans every statement anew.
+// Checks the triggers only if the schema changed, because SQLite then plans every statement anew.
 void DeclaredSource::check_triggers() {
   if (triggers_) {
     sound_triggers_.update(live_.store().db(), live_.schema(), true,

@@ -1,14 +1,14 @@
-// The source of one filter table: what its declaration says of it (options source, where and
-// triggers), and what the source means for each thing that happens to the table. A table without a
-// source has one of these, too, and declared() is false.
+// The source of one filter table, as its options source, where and triggers declare it. It says
+// what each command and each DDL statement on the filter must do about the source. A table without
+// a source has one of these, too, and declared() is false.
 //
 // Invariants
-//   I1  the source is resolved once, at CREATE. Types and collations that it gives the key are
-//       stored, and read from there ever after, whatever becomes of the source.
-//   I2  damage of what is stored does not keep SQLite from connecting, because the table could not
-//       be dropped: every use of the filter throws it.
-//   I3  with triggers nothing but 'rebuild' may take keys away that the source still has:
-//       refuse_losing_keys().
+//   I1  the source is resolved once, at CREATE. The types and collations that it gives the key are
+//       stored, and always read from there, even if the source changes later.
+//   I2  a damaged row does not keep SQLite from connecting, because then the table could not be
+//       dropped. Every use of the filter throws the damage.
+//   I3  with triggers, only 'rebuild' may remove keys that the source still has
+//       (refuse_losing_keys()).
 #pragma once
 
 #include <cstdint>
@@ -26,22 +26,24 @@ class LiveFilter;
 
 class DeclaredSource {
  public:
-  // Gives the key the types and collations that it has of the source. `live` and `key` outlive it.
-  // Throws SqlError.
+  // Gives the key the types and collations of the source. `live` and `key` outlive this. Throws
+  // SqlError.
   DeclaredSource(LiveFilter& live, KeyColumns& key, const Options& options, bool creating);
 
   bool declared() const noexcept { return declared_; }
 
-  // At CREATE. All of these throw SqlError.
+  // Called at CREATE. All of these throw SqlError.
   uint64_t capacity() const;  // room for a quarter more keys than the source has
   void create();              // stores it, loads its keys and makes the triggers
   void drop();
-  // Around a renaming: attach() if detach() says so. Triggers that are not all in place stay away.
+  // Called around a renaming. Call attach() if detach() returned true. It returns false if some
+  // triggers were missing, and then they stay away.
   [[nodiscard]] bool detach();
   void attach() { source().create_triggers(); }
-  // When a statement on the table is planned: throws if the triggers may have missed a change.
+  // Called when SQLite plans a statement on the table. Throws if the triggers may have missed a
+  // change.
   void check_triggers();
-  // Loads the keys anew, and makes triggers anew that are not as they were made.
+  // Loads the keys anew. Makes the triggers anew if they are not as they were made.
   void rebuild(uint64_t capacity);  // 0: as it is
   void refuse_losing_keys(const char* command) const;
 

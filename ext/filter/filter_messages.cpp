@@ -22,9 +22,9 @@ using segments::StagedMessage;
 
 namespace {
 
-constexpr uint64_t kFrontBytes = 160;  // of a message: its magic, and the header of any
+constexpr uint64_t kFrontBytes = 160;  // enough for a message's magic and the largest header
 
-// Nothing where it is a sliding window's: that is a mark which a single filter never had.
+// Returns nothing for a mark of a sliding window, because a single filter never had it.
 std::optional<segments::FilterMark> own_mark(const char* function,
                                              std::span<const std::byte> mark) {
   return segments::decode_window_mark(mark).ok()
@@ -88,7 +88,7 @@ std::vector<std::byte> FilterMessages::legacy_file() {
   file.capacity = newest.capacity();
   file.items = newest.items();
   throw_if(live_.table(), newest.for_each_piece(false, [&](Piece&& piece) -> Status {
-    file.filter = std::move(piece.filter);  // it has one
+    file.filter = std::move(piece.filter);  // there is only one piece
     return {};
   }));
   return value_or_throw(live_.table(), encode_legacy_file(file));
@@ -219,7 +219,7 @@ void FilterMessages::apply_changes(const MessageBytes& bytes) {
   expect_keys(changes);
   live_.change_by([&]() -> Status {
     Status applied = live_.filter().newest().apply(changes).take_status();
-    // It is the message that is bad, not the table.
+    // In these cases the message is bad, not the table.
     const bool bad = !applied.ok() && live_.usable() &&
                      (applied.error().code == ErrorCode::kCorrupt ||
                       applied.error().code == ErrorCode::kInvalid);
@@ -234,7 +234,7 @@ void FilterMessages::expect_keys(const FilterChanges& changes) const {
   }
 }
 
-// The image of what it is already changes nothing.
+// Returns whether the image has the filter's own mark, so that it would change nothing.
 bool FilterMessages::is_own_image(const MessageBytes& bytes, std::span<const std::byte> front) {
   if (segments::looks_like_image(front)) {
     const Result<segments::ImageHeader> header = segments::decode_image_header(bytes);
@@ -251,7 +251,7 @@ bool FilterMessages::is_own_image(const MessageBytes& bytes, std::span<const std
 
 // --- a message in parts --------------------------------------------------------------------------
 
-// Finds early what would be an error with the last part: what the message's header says.
+// Finds early what the message's header says, because it would be an error with the last part.
 void FilterMessages::check_first_part(const MessagePart& part) {
   const std::span<const std::byte> front = part.slice;
   const uint64_t size = part.cut.total_bytes;

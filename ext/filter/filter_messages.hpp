@@ -1,13 +1,13 @@
-// What a filter says of itself as a BLOB, and becomes by one: its mark, its image, what changed
-// since a mark. A copy is kept by two statements: filter_changes() at the origin always leads to
-// what the origin is now, and 'apply' takes whatever that gave.
+// Marks, images and changes of a filter, as BLOBs. Two statements keep a copy: filter_changes() at
+// the origin gives a message that always leads to the origin's newest contents, and 'apply' at the
+// copy takes it.
 //
-// Those of sliding windows are made and taken by window_messages.hpp, the contents of an image by
-// intake.hpp.
+// window_messages.hpp makes and takes the messages of sliding windows. intake.hpp takes the
+// contents of an image.
 //
 // Invariants
-//   I1  what leads to the filter's contents is the shorter one of changes and image. Changes are
-//       given only where the log goes back to the mark.
+//   I1  the message is the shorter one of changes and image. Changes are given only if the log goes
+//       back to the mark.
 //   I2  a message that is bad, or of another filter, is the caller's error, and changes nothing.
 #pragma once
 
@@ -32,35 +32,35 @@ class FilterMessages {
  public:
   explicit FilterMessages(LiveFilter& live) : live_(live) {}
 
-  // All of these throw SqlError. Those that ask come after follow().
-  // The bytes of the filter's mark, or of the sliding window's; nothing where there is none.
+  // All of these throw SqlError. Call follow() before those that only read.
+  // Returns the mark of the filter, or of the sliding window; nothing if there is none.
   std::optional<std::vector<std::byte>> mark();
-  // `with_hashes`: those, too.
+  // `with_hashes`: with the hashes, too.
   std::vector<std::byte> image(bool with_hashes);
   std::vector<std::byte> legacy_file();
-  // What leads from that mark to what it is now.
-  // `with_hashes`: if that is an image, it has its hashes where the filter keeps them.
+  // Returns the message that leads from that mark to the contents now. If it is an image,
+  // `with_hashes` adds the hashes, if the filter keeps them.
   std::vector<std::byte> changes_since(std::optional<std::span<const std::byte>> mark,
                                        bool with_hashes);
-  // The same message, made a bit at a time: to be used before the filter changes, and as long as
-  // its filters_made() stays what it is.
+  // Returns the same message as a stream. Use it before the filter changes, and only while
+  // filters_made() stays the same.
   segments::MessageStream stream_since(std::optional<std::span<const std::byte>> mark,
                                        bool with_hashes);
-  // How many changes came behind that mark; nothing where only the image leads from it.
+  // Returns how many changes came after that mark; nothing if only an image leads from it.
   std::optional<uint64_t> behind(std::span<const std::byte> mark);
 
-  // It becomes what the image says.
+  // Replaces the contents by those of the image.
   void import(std::span<const std::byte> image);
-  // It becomes what the message says, an image or changes; the filter that sent it is of the same
-  // kind. A part of one is kept until the last part comes.
+  // Takes an image or changes from a filter of the same kind, and gets the contents that they lead
+  // to. Keeps a part of a message until the last part comes.
   void apply(std::span<const std::byte> bytes);
 
  private:
-  uint64_t limit() const;  // of a BLOB's bytes
+  uint64_t limit() const;  // the most bytes of a BLOB
   bool sends_hashes(bool with_hashes) const noexcept;
   segments::Contents contents(bool with_hashes);
   segments::ImageHeader header_of(const segments::Contents& contents) const;
-  // Nothing: the image is the shorter way, or the only one.
+  // Returns nothing if an image is shorter, or the only way.
   std::optional<segments::FilterChanges> found_changes(
       const char* function, std::optional<std::span<const std::byte>> mark);
   [[noreturn]] void refuse_message(const std::string& why) const;

@@ -17,16 +17,16 @@
 namespace cuckoo {
 namespace {
 
-// The filter that a constant first argument means, kept from row to row, and a transaction in which
-// they all are answered. A counted reference, never a raw one: RENAME and DETACH disconnect tables
-// while a statement is open.
+// The filter that a constant first argument means, kept from row to row, and the transaction in
+// which all rows are answered. The reference is counted, never raw, because RENAME and DETACH
+// disconnect tables while a statement is open.
 struct NamedFilter {
   Connection::Named<LiveFilter> table;
   uint64_t names_version = 0;
   Connection* connection = nullptr;
-  std::shared_ptr<const ImageFilter> image;  // instead
+  std::shared_ptr<const ImageFilter> image;  // instead of a table
 
-  // Does the name mean that table still, and is its memory as follow() left it?
+  // Returns whether the name still means that table, and its memory is as follow() left it.
   bool up_to_date() const noexcept {
     return table && names_version == connection->names_version() && table->still_followed();
   }
@@ -36,7 +36,7 @@ const NamedFilter* kept_filter(sqlite3_context* context) noexcept {
   return static_cast<NamedFilter*>(sqlite3_get_auxdata(context, 0));
 }
 
-// A spare one, from statement to statement.
+// A spare object, kept from statement to statement.
 struct SpareFilter {
   std::unique_ptr<NamedFilter> filter;
 };
@@ -48,7 +48,7 @@ void release_filter(void* pointer) {
   connection.kept<SpareFilter>().filter = std::move(old);
 }
 
-// SQLite may drop it at once: the last thing that a call does.
+// Keeps the filter for the next row. A call does this last, because SQLite may drop it at once.
 void keep_filter(sqlite3_context* context, NamedFilter filter) {
   filter.connection = &connection_of(context);
   auto& spare = filter.connection->kept<SpareFilter>().filter;
@@ -79,7 +79,8 @@ void with_filter(sqlite3_context* context, sqlite3_value* name, const char* func
   keep_filter(context, std::move(found));
 }
 
-// SQLite keeps it for the statement when the argument is a constant; else the cache does.
+// Returns the decoded image. If the argument is a constant, SQLite keeps it for the statement.
+// Otherwise the cache does.
 std::shared_ptr<const ImageFilter> image_filter(sqlite3_context* context, sqlite3_value* value) {
   if (const NamedFilter* known = kept_filter(context); known != nullptr && known->image) {
     return known->image;
@@ -92,7 +93,7 @@ std::shared_ptr<const ImageFilter> image_filter(sqlite3_context* context, sqlite
   return image;
 }
 
-// A key of several columns that a function was asked for.
+// A buffer for the key of several columns that a function was asked for.
 struct AskedKey {
   TupleKey tuple;
 };
@@ -101,7 +102,7 @@ std::string number_of(size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-// `names`: of the key's columns, where they are known.
+// `names` are those of the key's columns, if they are known.
 SqlError wrong_number(const std::string& filter, size_t columns,
                       const std::vector<std::string>& names, size_t given) {
   std::string text = "filter_contains: a key of " + filter + " has " + number_of(columns, "column");
@@ -116,7 +117,7 @@ bool image_contains(sqlite3_context* context, const ImageFilter& image, size_t g
   const size_t columns = image.header().keys.columns;
   if (columns != given) {
     if (image.keys().types == 0) {
-      return false;  // of no keys, whose columns an aggregate can't know
+      return false;  // an image without keys, whose columns an aggregate can't know
     }
     throw wrong_number("this image", columns, {}, given);
   }
@@ -158,7 +159,7 @@ void filter_contains_any(sqlite3_context* context, int count, sqlite3_value** va
   });
 }
 
-// Once a row: what a constant name and an integer key need stands here.
+// Called for each row. So the look-up of an integer key by a constant name is inline here.
 void filter_contains(sqlite3_context* context, int count, sqlite3_value** values) {
   guarded(context, [&] {
     const NamedFilter* const known = kept_filter(context);
@@ -173,7 +174,7 @@ void filter_contains(sqlite3_context* context, int count, sqlite3_value** values
   });
 }
 
-// The same, of a key of several columns.
+// Does the same for a key of several columns.
 void filter_contains_tuple(sqlite3_context* context, int count, sqlite3_value** values) {
   guarded(context, [&] {
     const NamedFilter* const known = kept_filter(context);
@@ -192,7 +193,7 @@ void filter_contains_tuple(sqlite3_context* context, int count, sqlite3_value** 
   });
 }
 
-// As a filter of so many columns without types would hash it.
+// Returns the key as a filter of so many columns without types would hash it.
 void cuckoo_key(sqlite3_context* context, int count, sqlite3_value** values) {
   guarded(context, [&] {
     KeyDomain keys;
@@ -281,7 +282,7 @@ void filter_behind(sqlite3_context* context, int, sqlite3_value** values) {
 }  // namespace
 
 void register_filter_functions(Registration& registration) {
-  // Not DETERMINISTIC: the same key may be found now and not later.
+  // Not DETERMINISTIC, because the same key may be found now and not later.
   registration.function("filter_contains", 2, SQLITE_INNOCUOUS, filter_contains);
   for (int columns = 2; columns <= static_cast<int>(kMaxKeyColumns); ++columns) {
     registration.function("filter_contains", 1 + columns, SQLITE_INNOCUOUS, filter_contains_tuple);

@@ -18,8 +18,8 @@ class Registration;
 // Throws SqlError.
 void register_filter_functions(Registration& registration);
 
-// Arguments that several functions have; throw SqlError that begins with `function`.
-// A mark's bytes; nothing for NULL.
+// Read arguments that several functions have. They throw SqlError that begins with `function`.
+// Returns a mark's bytes; nothing for NULL.
 std::optional<std::span<const std::byte>> mark_argument(const char* function, sqlite3_value* value);
 template <class Mark>
 Mark expect_mark(const char* function, const Result<Mark>& decoded) {
@@ -29,7 +29,7 @@ Mark expect_mark(const char* function, const Result<Mark>& decoded) {
   }
   return decoded.value();
 }
-// True: the text is 'hashes'. `which` argument it is: "third".
+// Returns true if the text is 'hashes'. `which` says which argument it is: "third".
 bool hashes_argument(const char* function, const char* which, const std::string& text);
 
 }  // namespace cuckoo

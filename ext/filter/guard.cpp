@@ -18,14 +18,14 @@ bool keeps_integers(Affinity affinity) noexcept {
   return affinity == Affinity::kInteger || affinity == Affinity::kNumeric;
 }
 
-// Keys of both columns hash alike.
+// Returns whether keys of both columns hash alike.
 bool same_keys(Affinity a, Affinity b) noexcept {
   return a == b || (keeps_integers(a) && keeps_integers(b));
 }
 
-// The tables that guards of this connection were declared for. SQLite connects a guard anew when
-// the schema was changed or rolled back; if its filter is missing then, the guard keeps its
-// columns: a statement that names one of them would not come as far as the text that says what is
+// The tables for which guards of this connection were declared. SQLite connects a guard anew when
+// the schema was changed or rolled back. If its filter is missing then, the guard keeps its
+// columns. Without them, a statement that names one would fail before the text that says what is
 // missing.
 struct KnownTables {
   std::map<std::string, GuardedTable> tables;
@@ -81,8 +81,8 @@ SqlError GuardTable::wrong(const std::string& what, int code) const {
   return {code, name_ + ": " + what};
 }
 
-// Reads the source that the filter has, if it has one: the filter knows when that was renamed.
-// Changes nothing when it throws SqlError.
+// Reads the guarded table. Takes it from the filter's source if there is one, because the filter
+// notices when that is renamed. Changes nothing if it throws SqlError.
 void GuardTable::learn_table() {
   std::optional<SourceSpec> of_filter;
   try {
@@ -110,7 +110,7 @@ void GuardTable::learn_table() {
                 ", source = table(column" + (several ? ", …" : "") + "))");
   }
   const SourceSpec& source = of_filter ? *of_filter : *given;
-  if (of_filter && !of_filter->is_of_columns()) {  // what it lacks may be in the table
+  if (of_filter && !of_filter->is_of_columns()) {  // the table may have keys that the filter lacks
     throw wrong("the filter " + printable(filter_name_) + " is over " + shown(schema_, source) +
                 "; a guard needs one over columns of all rows");
   }
@@ -160,7 +160,7 @@ void GuardTable::refuse_to_write() const {
                                : problem_.substr(problem_.find(": ") + 2));
 }
 
-// --- what it stands on ---------------------------------------------------------------------------
+// --- filter and table ----------------------------------------------------------------------------
 
 void GuardTable::find_filter() {
   try {
@@ -177,7 +177,7 @@ void GuardTable::find_filter() {
   }
 }
 
-// Could the filter say "no" to a key that the table has? Throws SqlError.
+// Throws SqlError if the filter could say "no" to a key that the table has.
 void GuardTable::compare_with_filter() {
   const FilterOptions& options = live_->filter().options();
   const KeyDomain keys = live_->key_domain();
@@ -215,7 +215,8 @@ void GuardTable::compare_with_key(size_t index, const ColumnDomain& key) const {
   }
 }
 
-// A change of the schema plans every statement anew. Throws SqlError.
+// Looks at filter and table again if the schema changed, because SQLite then plans every statement
+// anew. Throws SqlError.
 void GuardTable::look() {
   if (!looked_.update(db_, schema_, ever_looked_, [this] { look_anew(); })) {
     live_ = nullptr;
@@ -233,7 +234,7 @@ void GuardTable::look_anew() {
                 " anew, or open the database anew");
   }
   compare_with_filter();
-  // What may be asked of the filter may be read in the table: the authorizer says so.
+  // Asks the authorizer: the guard may ask the filter only about columns that it may read.
   std::string columns;
   for (size_t i = 0; i < keys_.size(); ++i) {
     append_item(columns, ", ", sql_text(R"(t."%w")", key_column(i).name.c_str()));
@@ -323,8 +324,9 @@ void GuardTable::drop_oldest_idle() noexcept {
   --idle_;
 }
 
-// SQLite copies what INSERT INTO users SELECT … FROM users reads before it writes, but it doesn't
-// know that the guard reads users. A cursor does not know which statement opened it.
+// Returns whether a statement writes now. SQLite copies what INSERT INTO users SELECT … FROM users
+// reads before it writes, but it doesn't know that the guard reads users. A cursor does not know
+// which statement opened it.
 bool GuardTable::is_written_meanwhile() const {
   return sqlite3_txn_state(db_, nullptr) == SQLITE_TXN_WRITE && runs_writing_statement(db_);
 }

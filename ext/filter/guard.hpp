@@ -1,16 +1,16 @@
-// The virtual table filter_guard: the table that a filter guards, read as it is, but no key is
-// looked up in it that the filter says is not there.
+// The virtual table filter_guard. It shows the table that a filter guards as it is, but does not
+// look up a key of which the filter says "not there".
 //
 // Invariants
-//   I1  what a query finds in the guard it finds in the table, as the table is at that moment: each
-//       row comes from a statement on the table, and SQLite tests it again (guard_plan.hpp, I1).
+//   I1  a query finds the same rows in the guard as in the table at that moment, because each row
+//       comes from a statement on the table, and SQLite tests it again (guard_plan.hpp, I1).
 //   I2  a filter that is missing, damaged, of another table, or refuses to be asked, is an error
-//       when a statement is planned, and again when a cursor asks it first: never a "no".
-//   I3  it keeps nothing. SQLite can always connect it, so it can always be dropped: what is wrong
-//       is an error when a statement is planned. Until then the guard has the columns that it had
-//       in this connection, or a single one.
-//   I4  the columns that were declared are those that the table has; where the table was made anew
-//       with others, every use says so.
+//       when a statement is planned, and again when a cursor first asks it: never a "no".
+//   I3  the guard stores nothing. SQLite can always connect it, so it can always be dropped. A
+//       problem is an error when a statement is planned. Until then the guard has the columns that
+//       it had in this connection, or a single one.
+//   I4  the declared columns are those of the table. If the table was made anew with other columns,
+//       every use throws.
 #pragma once
 
 #include <map>
@@ -37,27 +37,27 @@ class GuardTable {
  public:
   class Cursor;
 
-  static constexpr bool kInnocuous = false;  // it reads a table that a schema could name
+  static constexpr bool kInnocuous = false;  // because a schema could name the table that it reads
 
   explicit GuardTable(const ModuleArguments& arguments);
   GuardTable(const GuardTable&) = delete;
   GuardTable& operator=(const GuardTable&) = delete;
 
   std::string declaration() const;
-  void create() {}  // nothing is kept
+  void create() {}  // stores nothing
   void destroy() {}
   void rename(const std::string& name) { name_ = name; }
   bool best_index(sqlite3_index_info* info);
-  // SQLite calls it before the first row of a statement that writes.
+  // SQLite calls this before the first row of a statement that writes.
   [[noreturn]] void begin() { refuse_to_write(); }
   [[noreturn]] void update(int, sqlite3_value**, sqlite3_int64&) { refuse_to_write(); }
 
  private:
-  // A statement of a plan, prepared for a set of its terms, and those of them that no cursor uses.
+  // A statement of a plan, prepared for a set of its terms, and its copies that no cursor uses.
   struct Prepared {
     std::string sql;
     std::vector<Statement> idle;
-    uint64_t used = 0;  // when, as a number that rises
+    uint64_t used = 0;  // the number of its last use, which rises
   };
   struct Plan {
     GuardPlan plan;
@@ -89,14 +89,14 @@ class GuardTable {
   std::string filter_name_;
   Options options_;
   GuardedTable table_;
-  std::vector<int> keys_;  // its columns that are the filter's key, in the key's order
-  std::string problem_;    // I3: what was wrong when SQLite connected it
+  std::vector<int> keys_;  // the table's columns that are the filter's key, in the key's order
+  std::string problem_;    // I3: the problem when SQLite connected it
 
   std::shared_ptr<LiveFilter> live_;
-  uint64_t names_version_ = 0;  // when live_ was what the filter's name means
-  SchemaFact looked_;           // filter and table belong together
+  uint64_t names_version_ = 0;  // the version in which the filter's name meant live_
+  SchemaFact looked_;           // that filter and table belong together
   bool ever_looked_ = false;
-  double rows_ = 1048576;  // as SQLite assumes it
+  double rows_ = 1048576;  // SQLite's own assumption
 
   std::vector<std::unique_ptr<Plan>> plans_;  // idxNum is a place in it
   std::map<std::string, int> plan_numbers_;
@@ -111,7 +111,7 @@ class GuardTable::Cursor {
   Cursor(const Cursor&) = delete;
   Cursor& operator=(const Cursor&) = delete;
 
-  // Once a row of a join: what an integer key that is absent needs stands here.
+  // Called for each row of a join. So the probe of an absent integer key is inline.
   void filter(int number, const char*, int, sqlite3_value** values) {
     at_end_ = true;
     if (running_) {
@@ -132,7 +132,7 @@ class GuardTable::Cursor {
   }
   void next() {
     if (one_row_) {
-      at_end_ = true;  // no further step: it would find nothing
+      at_end_ = true;  // a further step would find nothing
     } else {
       step();
     }
@@ -142,13 +142,13 @@ class GuardTable::Cursor {
   sqlite3_int64 rowid() const { return statement_.integer(plan_->plan.rowid_place); }
 
  private:
-  // An IN as a whole. The statement runs once for each combination of the values of its lists.
+  // A whole IN. The statement runs once for each combination of the values of its lists.
   struct List {
     int term = 0;
-    int parameter = 0;   // of the statement
-    bool taken = false;  // by the statement
+    int parameter = 0;   // its number in the statement
+    bool taken = false;  // whether the statement has it
     std::vector<KeyCopy> values;
-    size_t at = 0;  // the one that is looked up
+    size_t at = 0;  // the value that is looked up now
   };
 
   void choose(int number);
@@ -182,18 +182,18 @@ class GuardTable::Cursor {
   std::optional<bool> written_meanwhile_;
 
   uint32_t pushed_ = 0;
-  Prepared* prepared_ = nullptr;  // for pushed_, where statement_ is of
+  Prepared* prepared_ = nullptr;  // the statement for pushed_, to which statement_ belongs
   Statement statement_;
   bool running_ = false;
   bool one_row_ = false;
   bool at_end_ = true;
 
-  bool keyed_ = false;  // every row that is looked for has a key that is in the filter
-  TupleKey tuple_;      // a key of several columns
+  bool keyed_ = false;  // the filter has the key of every row that is looked for
+  TupleKey tuple_;      // the key, if it has several columns
 
-  std::vector<List> lists_;  // one for each of the plan's, in its order
+  std::vector<List> lists_;  // one for each list of the plan, in its order
   bool asks_combinations_ = false;
-  std::vector<KeyCopy> asked_;  // for that, the key's columns that are no lists
+  std::vector<KeyCopy> asked_;  // for combinations: the key's columns that are no lists
 };
 
 }  // namespace cuckoo

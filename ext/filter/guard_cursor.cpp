@@ -38,8 +38,9 @@ void GuardTable::Cursor::give_back() noexcept {
 
 // --- the values ----------------------------------------------------------------------------------
 
-// False: a value of the key is NULL, so the rows that are looked for are not in the filter, and it
-// does not know their types either. A list finds no row by a NULL.
+// Returns whether the filter may be asked. If a value of the key is NULL, it may not: the rows that
+// are looked for are not in the filter, and it does not know their types either. A list finds no
+// row by a NULL.
 bool GuardTable::Cursor::asks_with_values(sqlite3_value** values) const {
   const GuardPlan& plan = plan_->plan;
   return plan.asks() && std::none_of(plan.asked.begin(), plan.asked.end(), [&](int asked) {
@@ -55,7 +56,7 @@ Fit GuardTable::Cursor::fit_of(const GuardTerm& term, sqlite3_value* value) cons
                    : uint8_t{kUnknownKeys});
 }
 
-// `asked`: the filter was, and it said maybe.
+// `asked`: the filter was asked already, and said maybe.
 void GuardTable::Cursor::look_up(sqlite3_value** values, bool asked) {
   const GuardPlan& plan = plan_->plan;
   if (plan.asks() && !asked && !live_->ready_for_keys()) {
@@ -97,7 +98,7 @@ void GuardTable::Cursor::look_up(sqlite3_value** values, bool asked) {
   start(values, pushed, colons);
 }
 
-// True if these terms give a value for each column of the key.
+// Returns whether these terms give a value for each column of the key.
 bool GuardTable::Cursor::pushes_key(uint32_t pushed) const {
   const GuardPlan& plan = plan_->plan;
   return keyed_ && std::all_of(plan.asked.begin(), plan.asked.end(),
@@ -122,7 +123,7 @@ bool GuardTable::Cursor::ask(sqlite3_value** values) {
   return live_->contains(tuple_.view());
 }
 
-// Copies the key's values that are no lists: SQLite keeps its own no longer than xFilter.
+// Copies the key's values that are no lists, because SQLite keeps its own only during xFilter.
 void GuardTable::Cursor::copy_asked(sqlite3_value** values) {
   const GuardPlan& plan = plan_->plan;
   const KeyDomain keys(live_->key_form(), 0);
@@ -135,8 +136,8 @@ void GuardTable::Cursor::copy_asked(sqlite3_value** values) {
   }
 }
 
-// The values of a list are keys as they are: fit() leaves those to the table that the affinity of
-// the column would convert.
+// Asks the filter for the current combination. The values of a list need no affinity, because fit()
+// leaves a list to SQLite if the column's affinity would convert one of its values.
 bool GuardTable::Cursor::may_have_combination() {
   if (!live_->ready_for_keys()) {
     live_->follow();  // a roll-back may have come between
@@ -155,7 +156,8 @@ bool GuardTable::Cursor::may_have_combination() {
 
 // --- lists ---------------------------------------------------------------------------------------
 
-// Adds those to `pushed` that the statement can take. False: one of them has no value.
+// Adds the lists that the statement can take to `pushed`. Returns false if one of them has no value
+// left.
 bool GuardTable::Cursor::take_lists(sqlite3_value** values, uint32_t& pushed) {
   for (List& list : lists_) {
     const auto at = static_cast<size_t>(list.term);
@@ -170,8 +172,8 @@ bool GuardTable::Cursor::take_lists(sqlite3_value** values, uint32_t& pushed) {
   return true;
 }
 
-// Keeps those values that the table may have. False: the statement can't find all rows that equal
-// one of them.
+// Keeps the values that the table may have. Returns false if the statement can't find all rows that
+// equal one of the values.
 bool GuardTable::Cursor::take_list(List& list, sqlite3_value* values) {
   const GuardPlan& plan = plan_->plan;
   const GuardTerm& term = plan.terms[static_cast<size_t>(list.term)];
@@ -206,10 +208,10 @@ bool GuardTable::Cursor::take_list(List& list, sqlite3_value* values) {
   return all;
 }
 
-// Goes to the next combination of values that the table may have. False: there is none.
+// Goes to the next combination of values that the table may have. Returns false if there is none.
 bool GuardTable::Cursor::next_combination() {
-  // SQLite notices that it was interrupted in a statement alone. So one in so many is looked up
-  // although the filter has no such key.
+  // SQLite notices an interrupt only while it runs a statement. So one combination in so many is
+  // looked up, although the filter does not have its key.
   constexpr uint32_t kLookUpOneIn = 4096;
   for (uint32_t i = 1;; ++i) {
     auto list = lists_.rbegin();
@@ -330,7 +332,8 @@ void GuardTable::Cursor::column(sqlite3_context* context, int column) {
   sqlite3_result_value(context, statement_.value(place));
 }
 
-// All values of the primary key: class, length and bytes of each, so two rows never have one key.
+// Gives all values of the primary key as one BLOB, with class, length and bytes of each. So no two
+// rows have the same.
 void GuardTable::Cursor::result_row_key(sqlite3_context* context) const {
   std::vector<std::byte> key;
   const auto append = [&key](const void* bytes, size_t size) {

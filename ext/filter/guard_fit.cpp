@@ -1,4 +1,4 @@
-// fit(): which values of a condition the statement on the guarded table can take.
+// fit(): decides which values of a condition the statement on the guarded table can take.
 #include <new>
 
 #include "ext/filter/guard_plan.hpp"
@@ -6,9 +6,9 @@
 namespace cuckoo {
 namespace {
 
-// A text beside a column that may hold texts. If the other side is a number's column, SQLite takes
-// texts that look like numbers for numbers, which are smaller than any other text. They all begin
-// with a character before ':'.
+// Fits a text to a column that may hold texts. If the other side is a column of numbers, SQLite
+// takes texts that look like numbers for numbers, which are smaller than any other text. Such texts
+// begin with a character before ':'.
 Fit fit_text(const GuardTerm& term, const GuardedColumn& column, sqlite3_value* value) {
   if (!term.own_collation) {
     return Fit::kLeave;
@@ -20,15 +20,15 @@ Fit fit_text(const GuardTerm& term, const GuardedColumn& column, sqlite3_value* 
   if (text == nullptr) {
     throw std::bad_alloc();
   }
-  // UTF-16 compares the bytes of other characters in another order.
+  // In UTF-16, the bytes of other characters have another order.
   if (!column.known_collation() || text[0] >= 0x80) {
     return Fit::kLeave;
   }
   return text[0] < ':' ? Fit::kPushColon : Fit::kPush;
 }
 
-// A number beside a column that may hold texts. If the other side is a number's column, 5 equals
-// '5' and '05'. In a column TEXT there is always such a text, in an untyped one there may be none.
+// Fits a number to a column that may hold texts. If the other side is a column of numbers, 5 equals
+// '5' and '05'. A TEXT column may always have such a text, an untyped one may have none.
 Fit fit_number(const GuardTerm& term, const GuardedColumn& column, uint8_t types) {
   const bool no_texts =
       column.affinity == Affinity::kNone && (types & (kTextKeys | kUnknownKeys)) == 0;
@@ -50,7 +50,7 @@ Fit fit(const GuardTerm& term, const GuardedTable& table, sqlite3_value* value, 
   const GuardedColumn& column = table.columns[static_cast<size_t>(term.column)];
   const int type = sqlite3_value_type(value);
   if (column.affinity >= Affinity::kNumeric) {
-    // SQLite makes numbers of both sides, whatever the other side is.
+    // SQLite converts both sides to numbers, whatever the other side is.
     return term.own_collation || type != SQLITE_TEXT ? Fit::kPush : Fit::kLeave;
   }
   switch (type) {

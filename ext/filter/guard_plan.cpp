@@ -9,14 +9,14 @@
 namespace cuckoo {
 namespace {
 
-constexpr double kRangeShare = 4;         // of the rows, one in so many fulfils one
-constexpr double kEqualShare = 4;         // likewise, without an index
-constexpr double kListValues = 25;        // of an IN, as SQLite takes it
-constexpr double kUnknownEqualRows = 10;  // with one value in a column that is not unique
+constexpr double kRangeShare = 4;         // one row in so many fulfils a range
+constexpr double kEqualShare = 4;         // one row in so many fulfils an equality without an index
+constexpr double kListValues = 25;        // values of an IN, as SQLite assumes them
+constexpr double kUnknownEqualRows = 10;  // rows with one value in a column that is not unique
 constexpr double kCostOfScannedRow = 3;
 constexpr double kCostOfFoundRow = 4;
-constexpr double kCostOfQuestion = 0.5;  // to the filter
-constexpr double kShareOfAsked = 0.5;    // a look-up behind the filter costs less than without
+constexpr double kCostOfQuestion = 0.5;  // to ask the filter
+constexpr double kShareOfAsked = 0.5;    // a look-up after a probe costs this share of one without
 
 const char* sql_of(GuardOperator op) noexcept {
   constexpr const char* kSql[] = {"=?", " IS ?", "<?", "<=?", ">?", ">=?", " IS NULL"};
@@ -39,7 +39,9 @@ std::optional<GuardOperator> operator_of(unsigned char op) noexcept {
       return GuardOperator::kGreaterOrEqual;
     case SQLITE_INDEX_CONSTRAINT_ISNULL:
       return GuardOperator::kIsNull;
-    default:  // IS NOT NULL, LIKE … come as if an outer join's ON were a WHERE; LIMIT has no column
+    // SQLite offers IS NOT NULL and LIKE of an outer join's ON as if they were in a WHERE. LIMIT
+    // has no column.
+    default:
       return std::nullopt;
   }
 }
@@ -48,7 +50,8 @@ std::optional<GuardOperator> operator_of(unsigned char op) noexcept {
 
 // --- the statement -------------------------------------------------------------------------------
 
-// Columns stand behind the table's name: "gone" alone would be a text when the column is gone.
+// Returns the column with the table's name before it. "gone" alone would be a text if the column is
+// gone.
 static std::string column_text(const GuardedTable& table, int column) {
   return sql_text("t.\"%w\"", column < 0 ? table.rowid.c_str()
                                          : table.columns[static_cast<size_t>(column)].name.c_str());
@@ -80,7 +83,8 @@ std::string GuardPlan::statement(const GuardedTable& table, uint32_t pushed) con
     }
   }
   if ((pushed & kSorted) != 0) {
-    // By an expression, for which no index serves: every row is read before the first is given.
+    // Sorts by an expression, for which there is no index. So SQLite reads every row before it
+    // gives the first.
     joint = " ORDER BY +";
     for (const int column :
          table.has_rowid() ? std::vector<int>{GuardTerm::kRowid} : table.primary_key) {
@@ -95,13 +99,13 @@ std::string GuardPlan::statement(const GuardedTable& table, uint32_t pushed) con
 
 namespace {
 
-// What a set of conditions costs, by the best index for it.
+// The cost of a set of conditions, by the best index for it.
 struct Estimate {
   double cost = 0;
   double rows = 0;
 };
 
-// Constraints that are IN, and that a plan would take beside its terms.
+// Constraints that are IN, and that a plan would take in addition to its terms.
 using Lists = std::span<const int>;
 
 class Planner {
@@ -155,7 +159,7 @@ class Planner {
   const GuardPlanning& planning_;
   const GuardedTable& table_;
   GuardPlan plan_;
-  std::vector<int> of_terms_;  // constraints
+  std::vector<int> of_terms_;  // the constraint of each term
   std::vector<int> lists_;     // constraints that are IN
   int arguments_ = 0;
 };
@@ -179,8 +183,8 @@ std::optional<GuardTerm> Planner::term_of(int i) const {
   return term;
 }
 
-// SQLite makes two bounds of a LIKE or GLOB, and there may be BLOBs beyond the upper one that it
-// accepts.
+// Returns whether the column has a LIKE or GLOB. SQLite makes two bounds of these. BLOBs that they
+// accept may be beyond the upper one.
 bool Planner::has_like(int column) const {
   for (int i = 0; i < info_->nConstraint; ++i) {
     const auto& constraint = info_->aConstraint[i];
@@ -192,8 +196,8 @@ bool Planner::has_like(int column) const {
   return false;
 }
 
-// Each has an argument, IS NULL too: SQLite would not know otherwise that its place in an outer
-// join matters to the plan.
+// Adds a term. Each has an argument, even IS NULL, because otherwise SQLite would not know that the
+// term's place in an outer join matters to the plan.
 void Planner::add(const GuardTerm& term, int constraint) {
   plan_.terms.push_back(term);
   of_terms_.push_back(constraint);
@@ -206,7 +210,7 @@ void Planner::add(const GuardTerm& term, int constraint) {
 }
 
 void Planner::take_terms() {
-  constexpr int kToldApart = 32;  // SQLite says of no later constraint that it is an IN
+  constexpr int kToldApart = 32;  // SQLite can't say of later constraints whether they are an IN
   for (int i = 0; i < std::min(info_->nConstraint, kToldApart); ++i) {
     const std::optional<GuardTerm> term = term_of(i);
     if (!term) {
@@ -221,10 +225,10 @@ void Planner::take_terms() {
   }
 }
 
-// An IN is taken only where it makes the look-ups fewer: SQLite, or the cursor, makes one for each
-// of its values. SQLite compares what a single value found with that value alone, without the
-// affinity of the values' column: texts and untyped values are taken as a whole, which SQLite tests
-// as IN.
+// Takes an IN only if it saves look-ups, because SQLite, or the cursor, makes one for each of its
+// values. SQLite compares the rows that a single value found with that value alone, without the
+// affinity of the values' column. So texts and untyped values are taken as a whole list, which
+// SQLite tests as an IN.
 void Planner::choose_lists(Estimate& best) {
   std::vector<int> chosen;
   for (const int i : lists_) {
@@ -234,7 +238,7 @@ void Planner::choose_lists(Estimate& best) {
       chosen = {i};
     }
   }
-  // The filter is asked for every combination of their values, and leaves few to be looked up.
+  // Here the filter is asked for every combination of the values, and leaves few to be looked up.
   if (const std::vector<int> of_key = lists_of_key(); !of_key.empty()) {
     Estimate with = estimate(of_key);
     with.cost = std::pow(kListValues, of_key.size()) * kCostOfQuestion + with.cost / kListValues;
@@ -248,8 +252,8 @@ void Planner::choose_lists(Estimate& best) {
   }
 }
 
-// Returns those by which a key of several columns has a value for each of them; none where they
-// would not do, or are not needed.
+// Returns the lists that, with the terms, give a value for each column of a key of several columns.
+// Returns none if they don't, or if they are not needed.
 std::vector<int> Planner::lists_of_key() const {
   std::vector<int> lists;
   for (size_t i = 0; i < planning_.keys.size(); ++i) {
@@ -286,7 +290,7 @@ void Planner::add_list(int constraint) {
 }
 
 void Planner::choose_columns() {
-  constexpr size_t kLastBit = 63;  // of this column and all behind it
+  constexpr size_t kLastBit = 63;  // the bit of column 63 and all later ones
   plan_.places.assign(table_.columns.size(), -1);
   int place = 0;
   if (table_.has_rowid()) {
@@ -301,7 +305,8 @@ void Planner::choose_columns() {
   }
 }
 
-// Returns the term by which that column has a value, and rather one by its own collation; -1: none.
+// Returns the term that gives that column a value, preferably by its own collation; -1 if none
+// does.
 int Planner::value_of(int key) const {
   int found = -1;
   for (size_t i = 0; i < plan_.terms.size(); ++i) {
@@ -328,7 +333,8 @@ void Planner::choose_asked() {
   }
 }
 
-// SQLite may rely on it only where all columns are numbers': two texts may equal one number.
+// Finds terms that together find one row at most. SQLite may rely on this only if all columns are
+// numbers, because two texts may equal one number.
 void Planner::choose_one_row() {
   for (const GuardedIndex& index : table_.indexes) {
     uint32_t terms = 0;
@@ -368,7 +374,8 @@ bool Planner::has_term(int column, bool (*kind)(GuardOperator), Lists lists) con
                      [&](const GuardTerm& term) { return term.column == column && kind(term.op); });
 }
 
-// What conditions beside those on the first `equal` columns of the index leave of the rows.
+// Returns the share of the rows that is left by the conditions that are not on the first `equal`
+// columns of the index.
 double Planner::share_of_others(const GuardedIndex* index, size_t equal, Lists lists) const {
   double share = 1;
   for (const GuardTerm& term : plan_.terms) {

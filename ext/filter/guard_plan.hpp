@@ -1,15 +1,15 @@
-// How a filter_guard reads the table that it guards: which of SQLite's conditions go into the
+// Plans how a filter_guard reads the table that it guards: which of SQLite's conditions go into the
 // statement on that table, whether the filter is asked before, and what that costs.
 //
 // Invariants
-//   I1  the statement finds every row that SQLite's own conditions accept, and perhaps more: SQLite
-//       tests each row again. fit() decides it anew for each value, because xBestIndex knows
-//       neither the value's class nor the affinity of the other side: an INTEGER column beside a
-//       TEXT one turns the texts '5' and '05' into 5.
-//   I2  the filter is asked only if the statement has an equality for each column of the key, and
-//       only for values that it would look for as those columns store them. None of them is NULL,
-//       because rows with a NULL in the key are not in the filter. So the filter's "no" means that
-//       the statement would find nothing.
+//   I1  the statement finds every row that SQLite's own conditions accept. It may find more,
+//       because SQLite tests each row again. fit() decides this anew for each value: xBestIndex
+//       knows neither the value's class nor the affinity of the other side: an INTEGER column,
+//       compared with a TEXT one, turns the texts '5' and '05' into 5.
+//   I2  the filter is asked only if the statement has an equality for each column of the key. It is
+//       asked only for values as those columns store them, and never for NULL, because rows with a
+//       NULL in the key are not in the filter. So the filter's "no" means that the statement would
+//       find nothing.
 #pragma once
 
 #include <cstdint>
@@ -43,54 +43,54 @@ inline bool is_range(GuardOperator op) noexcept {
          op == GuardOperator::kGreaterOrEqual;
 }
 
-// A condition that may go into the statement: column, operator and, mostly, a value.
+// A condition that may go into the statement: a column, an operator and, mostly, a value.
 struct GuardTerm {
   static constexpr int kRowid = -1;
 
   int column = kRowid;
   GuardOperator op = GuardOperator::kEqual;
   bool own_collation = true;  // SQLite compares texts by the column's collation
-  bool list = false;          // IN, all of its values at once; a text's or an untyped column
-  int argument = 0;           // of xFilter
-  int untyped_key = -1;       // the place in the key of a column without a type; -1: another column
+  bool list = false;          // IN with all of its values; its column has texts or is untyped
+  int argument = 0;           // its number among those of xFilter
+  int untyped_key = -1;       // a key column without a type: its place in the key; otherwise -1
 
   bool has_value() const noexcept { return op != GuardOperator::kIsNull; }
 };
 
 struct GuardPlan {
   static constexpr size_t kMostTerms = 31;
-  static constexpr uint32_t kSorted = uint32_t{1} << kMostTerms;  // beside a set of terms
+  static constexpr uint32_t kSorted = uint32_t{1} << kMostTerms;  // a flag beside a set of terms
 
   std::vector<GuardTerm> terms;
   std::vector<int> places;  // of the table's columns in a row of the statement; -1: not read
   int rowid_place = -1;
   std::vector<int> asked;  // the terms with the values of the key; empty: the filter is not asked
   std::vector<int> lists;  // the terms that are lists
-  uint32_t one_row = 0;    // these terms together find one row at most; 0: there are none
+  uint32_t one_row = 0;    // terms that together find one row at most; 0: there are none
 
   bool asks() const noexcept { return !asked.empty(); }
   std::string statement(const GuardedTable& table, uint32_t pushed) const;
 };
 
-// What becomes of a term, for one value.
+// Says how the statement uses a term, for one value.
 enum class Fit : uint8_t {
-  kPush,       // into the statement
-  kPushColon,  // … with ':' as its value, which is larger
+  kPush,       // goes into the statement
+  kPushColon,  // goes into the statement with the value ':', which is larger
   kLeave,      // the statement does without it
   kNever,      // no row fulfils it
 };
 
-// `types` of the values that rows have in the term's column (KeyTypes), as the filter knows them
-// for a column of its key; else kUnknownKeys.
+// `types` are those of the values in the term's column (KeyTypes), if it is a column of the
+// filter's key; otherwise kUnknownKeys.
 Fit fit(const GuardTerm& term, const GuardedTable& table, sqlite3_value* value, uint8_t types);
 
-// What planning needs to know of the guard.
+// The facts about the guard that planning needs.
 struct GuardPlanning {
   const GuardedTable& table;
   const std::vector<int>& keys;  // its columns
   std::string filter;
   bool may_ask;
-  double rows;  // of the table, about
+  double rows;  // of the table, approximate
 };
 
 struct PlannedGuard {

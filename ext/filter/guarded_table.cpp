@@ -21,9 +21,9 @@ const char* type_of_affinity(Affinity affinity) noexcept {
   return kTypes[static_cast<size_t>(affinity)];
 }
 
-// Words, and perhaps numbers in parentheses at the end: VARCHAR(20), DOUBLE PRECISION. A type may
-// have been quoted, so any text may be one; HIDDEN means something in a virtual table's
-// declaration, and a keyword is no type there.
+// Returns whether the type consists of words, and perhaps numbers in parentheses at the end:
+// VARCHAR(20), DOUBLE PRECISION. A type may have been quoted, so any text may be one. In the
+// declaration of a virtual table, HIDDEN has a meaning, and a keyword can't be a type.
 bool is_harmless_type(const std::string& type) {
   constexpr std::string_view kLetters =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_ 0123456789";
@@ -55,7 +55,8 @@ bool is_harmless_type(const std::string& type) {
   return words.find_first_not_of(' ') != std::string::npos;
 }
 
-// A column ANY of a STRICT table has no affinity; of any other table ANY is as good as NUMERIC.
+// Returns whether the table is STRICT. There a column ANY has no affinity; in any other table ANY
+// means NUMERIC.
 bool is_strict(sqlite3* db, const GuardedTable& table) {
   constexpr int kStrict = 5;
   Statement list(
@@ -77,7 +78,7 @@ void expect_ordinary_table(sqlite3* db, GuardedTable& table) {
   table.name = select.text(0);
 }
 
-// The column that is the rowid, if there may be one: INTEGER and a primary key alone.
+// Returns the column that is the rowid, if there may be one: INTEGER, and the primary key alone.
 int read_columns(sqlite3* db, GuardedTable& table) {
   enum : int { kName = 1, kType = 2, kPrimaryKey = 5 };
   int alias = -1;
@@ -110,7 +111,7 @@ int read_columns(sqlite3* db, GuardedTable& table) {
 
 void read_row_name(sqlite3* db, GuardedTable& table) {
   enum : int { kColumn = 1, kIsKey = 5 };
-  // With a table's name it tells of the primary key of a WITHOUT ROWID table, and of no other.
+  // With a table's name, this PRAGMA gives the primary key of a WITHOUT ROWID table only.
   Statement info(
       db, sql_text(R"(PRAGMA "%w".index_xinfo("%w"))", table.schema.c_str(), table.name.c_str()));
   while (info.step()) {
@@ -154,7 +155,8 @@ GuardedIndex read_index(sqlite3* db, const GuardedTable& table, const std::strin
   return index;
 }
 
-// "rows rows_with_equal_first rows_with_equal_first_two …", perhaps with words at the end.
+// Reads the numbers of rows in all, with an equal first column, with two equal first columns, and
+// so on: "1000 20 5". Words may follow them.
 void read_statistics(sqlite3* db, GuardedTable& table, const std::vector<std::string>& names) {
   if (!table_exists(db, table.schema, "sqlite_stat1", "stat")) {
     return;
@@ -208,7 +210,7 @@ void read_indexes(sqlite3* db, GuardedTable& table, int alias) {
   read_statistics(db, table, names);
 }
 
-// A name for the hidden column that no column has.
+// Returns a name for the hidden column that no column has.
 std::string row_key_name(const GuardedTable& table) {
   std::string name = "filter_guard_row";
   while (table.column_named(name) >= 0) {

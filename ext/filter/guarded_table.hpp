@@ -1,10 +1,10 @@
-// The table that a filter_guard stands for, as SQLite describes it: its columns, its rows' names
+// The table that a filter_guard shows, as SQLite describes it: its columns, the names of its rows,
 // and its indexes.
 //
 // Invariants
 //   I1  declaration_of() declares every column with the name, the affinity and the collation that
-//       it has in the table, so SQLite converts and compares the guard's values as the table's.
-//   I2  row_key names each row of the table once: its rowid, or all values of its primary key.
+//       it has in the table. So SQLite converts and compares the guard's values as the table's.
+//   I2  row_key names each row of the table uniquely: its rowid, or all values of its primary key.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ namespace cuckoo {
 
 struct GuardedColumn {
   std::string name;
-  std::string type;  // in the guard's declaration: means the same affinity, and nothing else
+  std::string type;  // in the guard's declaration; has the same affinity, and no other meaning
   std::string collation;
   Affinity affinity = Affinity::kNone;
 
@@ -33,8 +33,8 @@ struct GuardedIndex {
   static constexpr int kOther = -2;  // an expression, or a column under another collation
 
   std::vector<int> columns;
-  // By ANALYZE: how many rows have the same values in the first column, the first two …; may be
-  // shorter than `columns`.
+  // By ANALYZE: how many rows have the same value in the first column, in the first two, and so on.
+  // May be shorter than `columns`.
   std::vector<double> equal_rows;
   bool unique = false;
 };
@@ -50,15 +50,15 @@ struct GuardedTable {
 
   bool has_rowid() const noexcept { return primary_key.empty(); }
   int column_named(const std::string& column) const;  // -1: none
-  // A WITHOUT ROWID table's guard has one column more, hidden, which names the row (I2).
+  // The guard of a WITHOUT ROWID table has one more column, hidden, which names the row (I2).
   int row_key_column() const noexcept {
     return has_rowid() ? -1 : static_cast<int>(columns.size());
   }
-  // True if a guard that was declared for the one serves the other.
+  // Returns whether a guard that was declared for one of the two serves the other.
   bool same_declaration(const GuardedTable& other) const;
 };
 
-// Throws SqlError when there is no such ordinary table; the text names it.
+// Throws SqlError that names the table if there is no such ordinary table.
 GuardedTable read_guarded_table(sqlite3* db, const std::string& schema, const std::string& table);
 
 // "user_id, item_id": the names of those columns.

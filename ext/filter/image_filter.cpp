@@ -25,7 +25,7 @@ segments::Image image_of(LegacyFile file) {
   pieces[0].capacity = file.capacity;
   pieces[0].items = file.items;
   pieces[0].filter = std::move(file.filter);
-  (void)image.pieces.take(std::move(pieces));  // one covers all
+  (void)image.pieces.take(std::move(pieces));  // can't fail, because one piece has all hashes
   return image;
 }
 
@@ -70,8 +70,8 @@ std::vector<uint64_t> ImageFilter::generation_items() const {
   return items;
 }
 
-// Of a window the rate that was asked for is that of all generations together already; any other is
-// one generation's.
+// Returns the rate at capacity. If a window's rate was asked for, it is already that of all
+// generations together. A rate that follows from other options is that of one generation.
 double ImageFilter::target_rate() const noexcept {
   const double asked = header().spec.rate;
   const double one = pieces().rate(static_cast<double>(header().capacity));
@@ -84,7 +84,7 @@ double ImageFilter::rate_now() const noexcept {
   if (images_.size() == 1) {
     return pieces().rate_now();
   }
-  double absent = 0;  // the logarithm of its chance
+  double absent = 0;  // the logarithm of the chance that no generation says "present"
   for (const segments::Image& image : images_) {
     absent += std::log1p(-image.pieces.rate_now());
   }

@@ -1,5 +1,5 @@
-// A filter that is a value: an image (core/segments/image.hpp), that of a sliding window
-// (core/segments/window_message.hpp) or a legacy file, decoded and ready to be asked.
+// A filter that is a value, decoded for look-ups: an image (core/segments/image.hpp), the image of
+// a sliding window (core/segments/window_message.hpp) or a legacy file.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class ImageFilter {
   // Throws SqlError that begins with `function`.
   ImageFilter(std::span<const std::byte> bytes, const std::string& function);
 
-  // Of the only filter, or of a window's newest generation.
+  // These are of the only filter, or of a window's newest generation.
   const segments::ImageHeader& header() const noexcept { return images_.front().header; }
   const segments::PieceSet& pieces() const noexcept { return images_.front().pieces; }
   std::vector<segments::Piece> take_pieces() noexcept {
@@ -33,7 +33,7 @@ class ImageFilter {
   size_t bytes() const noexcept { return bytes_; }
   const std::optional<std::vector<std::byte>>& mark() const noexcept { return mark_; }
 
-  // Of all generations.
+  // These are of all generations.
   uint64_t generations() const noexcept { return generations_; }
   std::vector<uint64_t> generation_items() const;  // newest first
   double target_rate() const noexcept;
@@ -43,7 +43,7 @@ class ImageFilter {
   uint64_t segments() const noexcept;
   KeyDomain keys() const noexcept;
 
-  // For a value of each key column, none of which is NULL; a key of several is made in `tuple`.
+  // Takes a value for each key column, none of which is NULL. Makes a key of several in `tuple`.
   bool contains(sqlite3_value** values, TupleKey& tuple) const;
 
  private:
@@ -57,9 +57,9 @@ class ImageFilter {
   size_t bytes_;
 };
 
-// The images decoded last, for the rows of a statement whose image is no constant, but often the
-// same: (SELECT image FROM …). They are known by a hash of all their bytes, with a seed that nobody
-// can know.
+// The images that were decoded last. They serve a statement whose image is no constant, but often
+// the same in many rows, as with (SELECT image FROM t). An image is found by a hash of all its
+// bytes, with a secret seed.
 class ImageCache {
  public:
   ImageCache() noexcept;
@@ -76,10 +76,10 @@ class ImageCache {
   };
 
   uint64_t seed_ = 0;
-  std::vector<Entry> entries_;  // the one used last first
+  std::vector<Entry> entries_;  // the last used one first
 };
 
-// The header that an image of these options has.
+// Returns the header of an image with these options.
 inline segments::ImageHeader image_header(const FilterSpec& spec, HashWidth width, uint64_t seed,
                                           const KeyDomain& keys) noexcept {
   return segments::image_header(spec, width, seed, keys.form, keys.types);

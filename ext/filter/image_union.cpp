@@ -28,7 +28,7 @@ constexpr uint64_t kFewWords = uint64_t{1} << 20;  // of hashes: 8 MB
 
 std::string number(double value) { return sql_text("%.9g", value); }
 
-// "fpr 0.001", "fingerprint_bits 12", "bits_per_key 10, hashes 7"
+// Returns "fpr 0.001", "fingerprint_bits 12", or "bits_per_key 10, hashes 7".
 std::string size_text(const FilterSpec& spec) {
   if (spec.fingerprint_bits != 0) {
     return "fingerprint_bits " + std::to_string(spec.fingerprint_bits);
@@ -61,7 +61,7 @@ SqlError ImageUnion::refuse(const std::string& why) const {
   return {SQLITE_ERROR, function_ + ": " + why};
 }
 
-// --- what goes together --------------------------------------------------------------------------
+// --- which images can be united ------------------------------------------------------------------
 
 void ImageUnion::expect_one_seed(const ImageHeader& theirs) const {
   const FilterKind mine = layout_->header.spec.kind;
@@ -81,7 +81,7 @@ bool ImageUnion::same_cells(const Layout& a, const Layout& b) noexcept {
                     });
 }
 
-// Without hashes only cells of one geometry can be united.
+// Throws if the geometries differ, because without hashes only cells of one geometry can be united.
 void ImageUnion::expect_one_layout(const Layout& a, const Layout& b) const {
   const ImageHeader& mine = a.header;
   const ImageHeader& theirs = b.header;
@@ -121,7 +121,8 @@ SqlError ImageUnion::full(uint64_t items) const {
                             "; build them with one capacity that holds all of them"};
 }
 
-// Several pieces have room for what chance deals to one of them more than to another.
+// Throws if the union is overfull. Each of several pieces has more room than its share, because by
+// chance one gets more keys than another.
 void ImageUnion::expect_room() const {
   const ImageHeader& header = layout_->header;
   const bool several = cells_.size() > 1;
@@ -146,9 +147,9 @@ void ImageUnion::note_keys(const KeyDomain& keys) {
   keys_.push_back(keys);
 }
 
-// That one of these columns in which all keys are found by all who found them before: rather one
-// with a type, and with a collation that has more spellings for a key. Nothing where there is none;
-// `why` says so then.
+// Returns the one of these columns in which every look-up still finds the keys that it found
+// before. Prefers one with a type, and one with a collation that has more spellings for a key.
+// Returns nothing if there is none, and says in `why` why not.
 static std::optional<ColumnDomain> united_column(std::vector<ColumnDomain> columns,
                                                  std::string& why) {
   const auto rank = [](const ColumnDomain& column) {
@@ -174,8 +175,8 @@ static std::optional<ColumnDomain> united_column(std::vector<ColumnDomain> colum
   return std::nullopt;
 }
 
-// Known only when all are there: a later image may take both of two that don't go together. An
-// image without any key has no say.
+// Returns the union's keys. They are known only after the last image, because a later one may go
+// together with two that don't. An image without keys does not count.
 KeyDomain ImageUnion::united_keys() const {
   std::vector<KeyDomain> all = keys_;
   std::erase_if(all, [](const KeyDomain& keys) { return keys.types == 0; });
@@ -230,7 +231,7 @@ std::vector<std::byte> ImageUnion::encode() {
 
 // --- by hashes -----------------------------------------------------------------------------------
 
-// Takes the image's parameters into those of the result.
+// Combines the image's parameters with those of the result.
 void ImageUnion::plan_for(const ImageHeader& theirs) {
   const FilterSpec spec = segments::created_spec(theirs.spec);
   if (!one_own_size(spec, spec_)) {
@@ -262,7 +263,7 @@ uint64_t ImageUnion::sum_of_items(uint64_t a, uint64_t b) const {
   return a + b;
 }
 
-// Can there be an image of spec_ and capacity_, with at least so many hashes?
+// Throws if there can't be an image of spec_ and capacity_ with at least so many hashes.
 void ImageUnion::check_plan(uint64_t hash_count) const {
   FilterOptions options;
   options.spec = spec_;
@@ -371,7 +372,7 @@ void ImageUnion::add_cells(std::span<const std::byte> bytes) {
   }
 }
 
-// Pieces as all images have them so far.
+// Makes pieces of the collected hashes, like those of all images so far.
 void ImageUnion::go_by_cells() {
   Result<Contents> made = hashes_.build_like(spec_.kind, layout_->cuts, kImagePageBytes, poll_,
                                              HashCollection::Hashes::kLeftOut);
@@ -389,7 +390,7 @@ void ImageUnion::unite_cells(const ImageHeader& theirs, const std::vector<Piece>
   header.capacity = std::max({header.capacity, capacity_, theirs.capacity});
   if (is_multiset(theirs.spec.kind)) {
     const uint64_t items = sum_of_items(cells_.empty() ? items_ : header.items, theirs.items);
-    // Before a search for places there aren't.
+    // Checked first, because unite() would search for places that don't exist.
     if (traits_of(theirs.spec.kind).slot_per_item && items > header.capacity) {
       throw full(items);
     }
@@ -408,8 +409,8 @@ void ImageUnion::unite_cells(const ImageHeader& theirs, const std::vector<Piece>
   expect_room();
 }
 
-// Of a set the sum of what is estimated for each piece: it is no proof of more keys than its
-// capacity while it is less than its deviations above.
+// Adds up the items of all pieces. For a set these are estimates. A sum above the capacity proves
+// nothing as long as it is within the deviations above it. Then the capacity is shown.
 void ImageUnion::count_united() noexcept {
   ImageHeader& header = layout_->header;
   header.items = 0;

@@ -1,22 +1,22 @@
-// One image that holds what all images of a group hold: filter_union().
+// filter_union(): one image that has the keys of all images of a group.
 //
-// By hashes, as long as every image has them: they are collected, and the filter is made of them at
-// the end. So capacities and rates may differ. By cells from the first image without hashes on:
-// that takes the same pieces in all, each of one geometry, and hashes that were collected go into
-// such pieces.
+// As long as every image has its hashes, they are collected, and the filter is made of them at the
+// end. So capacities and rates may differ. From the first image without hashes on, cells are
+// united. Then all images must have the same pieces, each of one geometry. Hashes that were
+// collected go into such pieces.
 //
 // Invariants
 //   I1  by hashes, the result is that of cuckoo_build() or bloom_build() with 'hashes' of all keys
-//       together: it depends on the images alone, not on their order. Its rate is the strictest,
-//       its capacity the largest, or what the hashes need if that is more. In a multiset counts
-//       add up; in a set each hash is one item.
-//   I2  whether the images go together does not depend on their order, but for the estimate of how
-//       many keys a set's cells stand for.
-//   I3  an image's hashes are compared with its cells before anything is made of them.
-//   I4  what can't succeed, whatever images follow, is refused when that is known: before cells are
-//       united or a filter is filled.
-// Memory: 8 bytes a hash; repeated ones are put together when the list has doubled. Nothing of an
-// image that was added is kept, but for its header and how it was cut.
+//       together. It depends on the images alone, not on their order. Its rate is the strictest,
+//       its capacity the largest, or the one that the hashes need if that is more. In a multiset
+//       counts add up; in a set each hash is one item.
+//   I2  whether the images can be united does not depend on their order, with one exception: the
+//       estimate of how many keys are in the cells of a set.
+//   I3  an image's hashes are compared with its cells before they are used.
+//   I4  a union that can't succeed, whatever images follow, is refused when that is known: before
+//       cells are united or a filter is filled.
+// Memory: 8 bytes a hash. Equal hashes are put together when the list has doubled. Of each image,
+// only the header and the prefixes and sizes of its pieces are kept.
 #pragma once
 
 #include <cstddef>
@@ -34,18 +34,18 @@
 
 namespace cuckoo {
 
-// Throws SqlError that begins with `function`. After that, destruction alone is left.
+// All throw SqlError that begins with `function`. After that, the object can only be destroyed.
 class ImageUnion {
  public:
   // The result has at most `limit` bytes.
   ImageUnion(std::string function, uint64_t limit, Poll poll);
 
-  void add(std::span<const std::byte> bytes);  // of an image
-  std::vector<std::byte> encode();             // once, of one image or more
+  void add(std::span<const std::byte> bytes);  // adds an image
+  std::vector<std::byte> encode();             // called once, after at least one image
 
  private:
   using Cut = segments::HashCollection::Cut;
-  // What an image was made for, and its pieces.
+  // An image's header, and its pieces.
   struct Layout {
     segments::ImageHeader header;
     std::vector<Cut> cuts;
@@ -78,19 +78,20 @@ class ImageUnion {
   uint64_t limit_;
   Poll poll_;
   std::vector<KeyDomain> keys_;  // one for each affinity and collation
-  // Of the first image, and of the first one of another layout. By cells: of what is united.
+  // The layouts of the first image, and of the first that differs. When cells are united, layout_
+  // is that of the union.
   std::optional<Layout> layout_;
   std::optional<Layout> other_layout_;
 
-  // By hashes.
+  // These are for a union by hashes.
   FilterSpec spec_;
   uint64_t capacity_ = 0;
-  uint64_t items_ = 0;    // of all images of a multiset
-  std::string conflict_;  // images of one geometry for which different sizes were asked
+  uint64_t items_ = 0;    // in all images of a multiset
+  std::string conflict_;  // why images of one geometry, made for different sizes, have no union
   segments::HashCollection hashes_{HashWidth::k63Bits};
-  uint64_t compact_at_;  // words of hashes
+  uint64_t compact_at_;  // at so many words of hashes
 
-  std::vector<segments::Piece> cells_;  // not empty: by cells
+  std::vector<segments::Piece> cells_;  // not empty: cells are united
 };
 
 }  // namespace cuckoo

@@ -13,7 +13,7 @@
 namespace cuckoo {
 namespace {
 
-// In the order of the declaration.
+// The columns in the order of the declaration.
 enum Column : int {
   kSchema,
   kName,
@@ -52,7 +52,7 @@ void result_share(sqlite3_context* context, double part, uint64_t whole) {
   sqlite3_result_double(context, part / static_cast<double>(whole));
 }
 
-// What follows from cells and parameters.
+// Figures that follow from cells and parameters.
 struct Figures {
   FilterKind kind;
   uint64_t capacity;
@@ -89,14 +89,14 @@ Figures figures_of(const segments::FilterFile& filter) {
           filter.fingerprint_bits(),  filter.places_per_key()};
 }
 
-// What a key has in one piece, it has in the others, but for what their sizes round.
+// Returns the figures. Those of one key are the first piece's: others differ only by rounding.
 Figures figures_of(const segments::ImageHeader& header, const segments::PieceSet& pieces) {
   const Filter& filter = pieces.filter_of(0);
   return {header.spec.kind, header.capacity,           pieces.load_factor(),
           pieces.bits(),    filter.fingerprint_bits(), filter.places_per_key()};
 }
 
-// The types are NULL where nobody knows them all.
+// Shows the key's collation or types. The types are NULL if they are not all known.
 void key_column(sqlite3_context* context, int column, const KeyDomain& keys) {
   if (column == kCollation) {
     result_text(context, collations_text(keys.form));
@@ -120,7 +120,7 @@ std::string joined(const std::vector<uint64_t>& numbers) {
   return text;
 }
 
-// Whole database pages, and the root pages of both tables.
+// Counts whole database pages, and the root pages of both shadow tables.
 uint64_t disk_bytes(LiveFilter& live, sqlite3* db) {
   const uint64_t page_bytes = database_page_bytes_for(db, live.schema());
   constexpr uint64_t kRootPages = 2;

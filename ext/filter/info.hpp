@@ -1,6 +1,6 @@
-// filter_info([filter]): a table-valued function with one row a filter table, or that one filter,
-// image or message. A table that can't be read has its error in its row; the others are shown all
-// the same.
+// filter_info([filter]): a table-valued function with one row for each filter table, or one row for
+// that filter, image or message. A table that can't be read has its error in its row, and the
+// others are shown, too.
 #pragma once
 
 #include <memory>
@@ -52,7 +52,7 @@ class FilterInfo::Cursor {
   FilterInfo& table_;
   KeyCopy argument_;                    // shown as it was given
   std::unique_ptr<ImageFilter> image_;  // instead of tables
-  std::optional<MessageInfo> message_;  // likewise
+  std::optional<MessageInfo> message_;  // instead of tables
   bool past_value_ = false;
   TableRows<LiveFilter> rows_;
 };

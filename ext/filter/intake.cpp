@@ -21,9 +21,9 @@ using segments::PieceSink;
 using segments::PieceSource;
 
 constexpr uint64_t kHashesPerPoll = 1024;
-constexpr uint64_t kLegacyFrontBytes = 64;  // its header
+constexpr uint64_t kLegacyFrontBytes = 64;  // its header has so many
 
-// The hashes of pieces that have them.
+// Returns the hashes of pieces that have them.
 HashSource hashes_of(PieceSource pieces) {
   return [pieces = std::move(pieces)](const CountedHashSink& sink) {
     return pieces([&](Piece&& piece) -> Status {
@@ -35,7 +35,7 @@ HashSource hashes_of(PieceSource pieces) {
   };
 }
 
-// One that is handed over the first time, and made again each time after it.
+// Returns a source that gives `first` the first time, and makes the piece again each time after it.
 PieceSource one_piece(Piece first, std::function<Result<Piece>()> again) {
   auto kept = std::make_shared<std::optional<Piece>>(std::move(first));
   return [kept = std::move(kept), again = std::move(again)](const PieceSink& sink) -> Status {
@@ -73,7 +73,7 @@ void Intake::verify(const Incoming& incoming) const {
 Intake::Incoming Intake::decode_legacy(const segments::MessageBytes& message) const {
   const FilterOptions& mine = live_.filter().options();
   const uint32_t page_bytes = mine.page_bytes;
-  auto kept = std::make_shared<std::vector<std::byte>>();  // if they are not in memory
+  auto kept = std::make_shared<std::vector<std::byte>>();  // for bytes that are not in memory
   const auto bytes = value_or_throw(live_.table(), message.read(0, message.size(), *kept));
   Result<LegacyFile> decoded = decode_legacy_file(bytes, page_bytes);
   if (!decoded.ok()) {
@@ -112,7 +112,7 @@ bool Intake::is_legacy_file(const segments::MessageBytes& image) const {
       value_or_throw(live_.table(), image.front(kLegacyFrontBytes, buffer)));
 }
 
-// By its header alone, without its pieces.
+// Returns what the image's header says, without the pieces.
 Intake::Incoming Intake::described(const segments::MessageBytes& image) const {
   const Result<segments::ImageHeader> decoded = segments::decode_image_header(image);
   if (!decoded.ok()) {
@@ -163,8 +163,8 @@ void Intake::expect_keys(const Incoming& incoming) const {
 
 // --- merge ---------------------------------------------------------------------------------------
 
-// Comes before anything is read of what would be merged. A table with unique = on skips what it
-// has, so that only the work tells whether the rest fits.
+// Throws if a merge can't succeed, before anything is read. But a table with unique = on skips
+// hashes that it has, so whether the rest fits is known only afterwards.
 void Intake::expect_mergeable(const Incoming& incoming) const {
   const FilterFile& newest = live_.filter().newest();
   const FilterOptions& mine = newest.options();
@@ -201,7 +201,7 @@ void Intake::expect_mergeable(const Incoming& incoming) const {
   }
 }
 
-// Without hashes only the cells can be united.
+// Throws if the cells can't be united. Without hashes there is no other way.
 void Intake::expect_cells(const Incoming& incoming) const {
   FilterFile& newest = live_.filter().newest();
   const FilterKind kind = newest.options().spec.kind;
@@ -246,7 +246,7 @@ void Intake::take_in(const Incoming& incoming) {
       });
     });
     if (!status.ok() && status.error().code == ErrorCode::kFull) {
-      live_.filter().forget();  // nothing of it was written: what storage holds is as before
+      live_.filter().forget();  // nothing was written, so storage is as before
     }
     CUCKOO_TRY(std::move(status));
     newest.note_key_types(incoming.keys.types);
@@ -254,7 +254,8 @@ void Intake::take_in(const Incoming& incoming) {
   });
 }
 
-// Into a table with unique = on: equal hashes are skipped, what only seems to be present is not.
+// Takes hashes into a table with unique = on. Skips a hash that the table has, but not one that
+// only seems to be present.
 void Intake::take_in_new(const Incoming& incoming) {
   FilterFile& newest = live_.filter().newest();
   const HashWidth width = newest.options().width;
@@ -326,8 +327,8 @@ void Intake::merge(std::span<const std::byte> image) {
 
 namespace {
 
-// Does its mark say that each hash is there once? Then that is believed of cells, too, as it is of
-// changes.
+// Returns whether the contents' mark says that each hash is there once. We believe this for cells,
+// too, as we do for changes.
 bool says_each_once(const Contents& contents) noexcept {
   return contents.mark && contents.mark->unique;
 }
@@ -356,7 +357,7 @@ void Intake::expect_importable(const Incoming& incoming) const {
 }
 
 void Intake::expect_importable(const segments::MessageBytes& image) const {
-  if (!is_legacy_file(image)) {  // which is read as a whole
+  if (!is_legacy_file(image)) {  // a legacy file is read as a whole
     expect_importable(described(image));
   }
 }
@@ -371,8 +372,8 @@ void Intake::import(const segments::MessageBytes& image) {
   replace_all(incoming.options, incoming.contents, command_ + ": ");
 }
 
-// What a table with unique = on takes of a multiset's image: made anew from its hashes, which stay
-// in `once`.
+// Makes the contents of a multiset's image anew, for a table with unique = on, with each hash once.
+// The hashes stay in `once`.
 void Intake::take_each_once(segments::HashCollection& once, Incoming& incoming) {
   throw_if(live_.table(), incoming.hashes([&](uint64_t hash, uint64_t) -> Status {
     once.add(hash);
@@ -391,7 +392,8 @@ void Intake::take_each_once(segments::HashCollection& once, Incoming& incoming) 
 
 // --- the keys of a source ------------------------------------------------------------------------
 
-// Of a filter of pairs, which has no hashes: it is made again each time that it is asked for.
+// Replaces the contents of a filter of pairs. It has no hashes, so its piece is made again each
+// time that it is asked for.
 void Intake::replace_pairs(const KeySource& for_each_key, uint64_t capacity) {
   const FilterOptions options = live_.filter().options();
   uint64_t types = 0;

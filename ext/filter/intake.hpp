@@ -1,12 +1,13 @@
-// What comes into a filter table from outside, as a whole: an image, a legacy file, another table,
-// the keys of a source. What goes out is in filter_messages.hpp.
+// Takes contents from outside into a filter table, as a whole: an image, a legacy file, another
+// table, the keys of a source. filter_messages.hpp gives contents out.
 //
 // Invariants
-//   I1  nothing of an image is believed: its header is checked and all its pieces are read and
-//       verified before the table changes. A bad image is the caller's error, not a broken table's.
-//   I2  contents come in only where each of their keys is found afterwards: hashed alike, with the
-//       same seed where they are added to others, and keys that go together (key_domain.hpp). Else
-//       the error names the difference and the way out, and nothing has changed.
+//   I1  no image is trusted: its header is checked, and all its pieces are read and verified,
+//       before the table changes. A bad image is the caller's error, not a broken table's.
+//   I2  contents come in only if each of their keys is found afterwards. So they must be hashed
+//       alike, with the same seed if they are added to others, and their keys must go together
+//       (key_domain.hpp). Otherwise the error names the difference and the way out, and nothing has
+//       changed.
 //   I3  into a multiset with unique = on each hash comes once.
 #pragma once
 
@@ -30,16 +31,16 @@ class LiveFilter;
 
 class Intake {
  public:
-  // `command`: as error texts name it.
+  // Error texts name `command`.
   Intake(LiveFilter& into, std::string command) : live_(into), command_(std::move(command)) {}
 
-  // All of these throw SqlError. These add to what is there:
+  // All of these throw SqlError. merge() adds to the contents.
   void merge(LiveFilter& other);
   void merge(std::span<const std::byte> image);
-  // These take its place: the image of a single filter, with its options; and keys, none of which
-  // is NULL. Capacity 0: as it is.
+  // import() and replace() replace the contents: by the image of a single filter, with its options;
+  // and by keys, none of which is NULL. Capacity 0 keeps the old one.
   void import(const segments::MessageBytes& image);
-  // Finds early what would be an error of import(): all that the header says.
+  // Finds errors of import() early, as far as the header shows them.
   void expect_importable(const segments::MessageBytes& image) const;
   using KeySource = std::function<void(const std::function<void(const KeyView& key)>& visit)>;
   void replace(const KeySource& for_each_key, uint64_t capacity);
@@ -49,9 +50,9 @@ class Intake {
     std::string name = "the image";  // for messages
     FilterOptions options;
     KeyDomain keys;
-    uint64_t most_items = 0;  // that it adds
+    uint64_t most_items = 0;  // the most that it may add
     segments::Contents contents;
-    HashSource hashes;  // null where they are not known
+    HashSource hashes;  // null if they are not known
   };
 
   [[noreturn]] void refuse(const std::string& why) const;
@@ -70,7 +71,7 @@ class Intake {
   void take_each_once(segments::HashCollection& once, Incoming& incoming);
   void replace_pairs(const KeySource& for_each_key, uint64_t capacity);
   void replace_all(const FilterOptions& options, const segments::Contents& contents,
-                   const std::string& prefix = "");  // of an error's text
+                   const std::string& prefix = "");  // begins an error's text
 
   LiveFilter& live_;
   std::string command_;

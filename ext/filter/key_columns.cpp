@@ -17,7 +17,7 @@ KeyColumns::KeyColumns(const std::string& table, const std::vector<ColumnSpec>& 
     expect_names();
     refuse_table_name(table_);
   }
-  // Of a schema that was changed from outside.
+  // A schema that was changed from outside may have more columns.
   columns_.resize(std::min(count(), kMaxKeyColumns));
   domain_.form.columns = static_cast<uint8_t>(count());
   for (size_t i = 0; i < count(); ++i) {
@@ -159,8 +159,8 @@ KeyView KeyColumns::to_store(sqlite3_value** values) {
   return key;
 }
 
-// Of a column that the statement leaves alone SQLite hands over no value: that is in the row key,
-// but without what the column's collation changes.
+// SQLite passes no value for a column that the statement leaves alone. So this takes it from the
+// row key, which lacks what the column's collation changes.
 KeyView KeyColumns::changed(sqlite3_value* row_key, sqlite3_value** values) {
   if (!several_) {
     return to_store(values);
@@ -183,7 +183,7 @@ KeyView KeyColumns::changed(sqlite3_value* row_key, sqlite3_value** values) {
   return tuple_.view();
 }
 
-// SQLite read it from a cursor, except where a statement sets it.
+// SQLite read the row key from a cursor, unless a statement sets it.
 KeyView KeyColumns::of_row(sqlite3_value* row_key) const {
   const KeyView key = key_of(row_key, several_ ? Affinity::kNone : affinity_);
   if (several_) {

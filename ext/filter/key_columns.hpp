@@ -1,15 +1,15 @@
-// The columns of a filter table's key, one to eight, and what makes a key of their values.
+// The columns of a filter table's key, one to eight. It makes keys of their values.
 //
 // A table without rowids that can be written has a primary key of one column, because SQLite allows
-// no other there. So it is the key's column where there is one, and else the hidden column
-// `cuckoo_key`: the whole key as one BLOB (tuple_key.hpp), as the filter hashes it. SQLite tells
-// rows apart by it, and names by it the row that a DELETE or an UPDATE means: the *row key*.
+// no other. So if the key is one column, that is the primary key. Otherwise it is the hidden column
+// `cuckoo_key`: the whole key as one BLOB (tuple_key.hpp), as the filter hashes it. By its value,
+// the *row key*, SQLite tells rows apart, and names the row that a DELETE or an UPDATE means.
 //
 // Invariants
 //   I1  a key is as the filter hashes it: each value has the affinity of its column. A NULL among
 //       the values makes it NULL.
-//   I2  a key of several columns points into this object and lasts until the next one is made. One
-//       of one column points into its value.
+//   I2  a key of several columns points into this object and lasts until the next one is made. A
+//       key of one column points into its value.
 //   I3  type and collation of a column are those of its source's column, if it has one (adopt()).
 #pragma once
 
@@ -31,13 +31,13 @@ class KeyColumns {
  public:
   static constexpr char kRowKey[] = "cuckoo_key";  // the hidden column
 
-  // `table`: the table's name, for messages; it outlives this. No columns: one called key.
-  // `creating`: throws SqlError if a filter can't have them.
+  // `table` is the table's name, for messages; it outlives this. No `columns` means one called key.
+  // If `creating`, throws SqlError if a filter can't have them.
   KeyColumns(const std::string& table, const std::vector<ColumnSpec>& columns, bool creating);
 
-  // The type and the collation of a column.
+  // Sets the type and the collation of a column.
   void adopt(size_t index, const std::string& type, Collation collation);
-  // The same, from the source. Throws SqlError if the declaration says otherwise.
+  // Does the same with those of the source. Throws SqlError if the declaration contradicts them.
   void adopt_source(size_t index, const SourceKey& from);
 
   const std::string& table() const noexcept { return table_; }
@@ -52,33 +52,32 @@ class KeyColumns {
   // "user_id = ? AND item_id = ?"
   std::string equalities(const char* equality = " = ?") const;
 
-  // The columns of the table behind those, and the one that is its primary key.
+  // The columns of the table after those, and the one that is its primary key.
   int count_column() const noexcept { return static_cast<int>(count()); }
   int command_column() const noexcept { return static_cast<int>(count()) + 1; }
   int row_key_column() const noexcept { return several_ ? static_cast<int>(count()) + 2 : 0; }
-  // Throws SqlError if a table of that name has a column that is called so, beside the command
-  // column.
+  // Throws SqlError if another column than the command column has the name of that table.
   void refuse_table_name(const std::string& table) const;
   // For sqlite3_declare_vtab().
   std::string declaration(const std::string& command_column) const;
 
-  // `values`: one for each column. `row_key`: the value of row_key_column().
+  // `values` has one for each column. `row_key` is the value of row_key_column().
   KeyView given(sqlite3_value** values) {
     return several_ ? tuple_.make(domain_, values) : key_of(values[0], affinity_);
   }
-  // An integer that the key's only column keeps as one.
+  // Returns whether the value is an integer that the key's only column keeps as one.
   bool is_integer(sqlite3_value** values) const noexcept {
     return !several_ && is_plain_integer(values[0], affinity_);
   }
   KeyView to_store(sqlite3_value** values);  // throws SqlError instead of NULL
-  // The key that a row gets by UPDATE, which is not NULL either.
+  // Returns the key that a row gets by UPDATE. It is not NULL either.
   KeyView changed(sqlite3_value* row_key, sqlite3_value** values);
-  // The key of the row that a statement means.
+  // Returns the key of the row that a statement means.
   KeyView of_row(sqlite3_value* row_key) const;
-  // Throws SqlError if a statement gives a row another row key than the one that it has. `row_key`
-  // is NULL for an INSERT.
+  // Throws SqlError if a statement gives a row another row key than it has. `row_key` is NULL for
+  // an INSERT.
   void refuse_row_key(sqlite3_value* row_key, sqlite3_value* given) const;
-  // `why` a value of that column may not be NULL.
+  // Returns the error of a NULL in that column. `why` says why it may not be NULL.
   SqlError null_error(size_t index, const char* why) const;
 
  private:

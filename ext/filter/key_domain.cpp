@@ -25,7 +25,7 @@ bool is_upper(char c) noexcept { return static_cast<unsigned char>(c - 'A') < 26
 
 bool nocase_changes(const KeyView& key) noexcept {
   const size_t size = static_cast<size_t>(key.size);
-  bool upper = false;  // no early exit: the loop is made of vector instructions
+  bool upper = false;  // without an early exit, the compiler makes vector instructions of the loop
   const size_t before_nul = size_before_nul(key);
   for (size_t i = 0; i < before_nul; ++i) {
     upper |= is_upper(key.bytes[i]);
@@ -174,7 +174,7 @@ std::optional<KeyForm> form_of_collations(std::string_view text) {
   return keys.form;
 }
 
-// --- what goes together --------------------------------------------------------------------------
+// --- which keys go together ----------------------------------------------------------------------
 
 std::string obstacle(const ColumnDomain& from, const ColumnDomain& to) {
   const bool one_affinity = from.affinity == to.affinity;
@@ -197,7 +197,7 @@ std::string obstacle(const ColumnDomain& from, const ColumnDomain& to) {
       why = affinity_changes(kIntegerKeys, "INTEGER");
     }
   }
-  // What was made before types were known: two different types are taken for two kinds of keys.
+  // Filters that were made before types were known: two different types count as two kinds of keys.
   if (why.empty() && unknown && !one_affinity && from.affinity != Affinity::kNone &&
       to.affinity != Affinity::kNone) {
     why = std::string(" has keys of type ") + affinity_name(from.affinity) + ", this one of type " +

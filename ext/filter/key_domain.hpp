@@ -1,13 +1,13 @@
-// Which keys are one key: the affinity and the collation of each column of a filter's key, and what
-// is known of the keys that were hashed under them. A filter keeps hashes alone, so keys may go
-// from one to another only where none of them would be hashed differently there.
+// Says which keys are equal: the affinity and the collation of each column of a filter's key, and
+// the known types of the keys that were hashed under them. A filter keeps hashes alone, so keys may
+// go from one filter to another only if none of them would have another hash there.
 //
 // Invariants
 //   I1  collated() gives equal bytes exactly for texts that SQLite's collation calls equal.
-//   I2  the types of a domain are those of all keys that were added since it was empty; more than
-//       were added is allowed, fewer is not.
-//   I3  obstacle() is empty only if every key of `from` is found in `to` by all who would find it
-//       in an ordinary table that the values had been copied to.
+//   I2  the types of a domain include those of all keys that were added since it was empty. They
+//       may include more.
+//   I3  obstacle() is empty only if every look-up that would find a key of `from` in an ordinary
+//       table, to which the values had been copied, finds it in `to`.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,12 @@ inline constexpr size_t kMaxKeyColumns = KeyForm::kMaxColumns;
 enum class Collation : uint8_t { kBinary = 0, kNocase = 1, kRtrim = 2 };
 
 const char* collation_name(Collation collation) noexcept;
-// By its name, in any case; nothing for any other collation.
+// Returns the collation of that name, in any case; nothing for any other collation.
 std::optional<Collation> collation_named(std::string_view name);
 
-// A text as its collation compares it: NOCASE folds A-Z up to the first NUL, and of what follows
-// that only the length counts; RTRIM drops spaces at the end. Other keys as they are. The result
-// may point into `buffer`.
+// Returns a text as its collation compares it. NOCASE folds A-Z up to the first NUL. Of the bytes
+// after that, only the number counts. RTRIM drops spaces at the end. Other keys stay as they are.
+// The result may point into `buffer`.
 KeyView collated(const KeyView& key, Collation collation, std::string& buffer);
 
 // Types of keys, after affinity and before collation; the bits are stored.
@@ -45,7 +45,7 @@ enum KeyTypes : uint8_t {
   kUnknownKeys = 128,
 };
 
-// Adds the key's type. A text is looked at as long as it could add something.
+// Adds the key's type. Looks at a text only as long as it could add something.
 void note_key_type(const KeyView& key, uint8_t& types) noexcept;
 
 // One column of a key.
@@ -72,20 +72,21 @@ struct KeyDomain {
   bool knows_types() const noexcept;  // those of every column
 };
 
-// "INTEGER TEXT" where both were keys of one column, "INTEGER, TEXT" of two columns; empty where
-// there were no keys.
+// Returns "INTEGER TEXT" if both types were in one column, "INTEGER, TEXT" for two columns, and an
+// empty text if there were no keys.
 std::string key_types_text(const KeyDomain& keys);
-// "NOCASE"; "BINARY, NOCASE" of two columns.
+// Returns "NOCASE", or "BINARY, NOCASE" for two columns.
 std::string collations_text(const KeyForm& form);
-// … and what that text means. Nothing where it is none.
+// Parses such a text. Returns nothing for any other text.
 std::optional<KeyForm> form_of_collations(std::string_view text);
 
-// Why keys of `from` can't be added to what is keyed like `to`, whose types don't matter: what they
-// are and the way out, to stand behind the name of what they come from. Empty: they can.
+// Returns why keys of `from` can't be added to a filter with the keys `to`, and the way out. The
+// types of `to` don't matter. The text follows the name of the keys' origin. It is empty if they
+// can be added.
 std::string obstacle(const KeyDomain& from, const KeyDomain& to);
-// The same for one column of the two.
+// Does the same for one column of the two.
 std::string obstacle(const ColumnDomain& from, const ColumnDomain& to);
-// ", in column 2 of the key,"; empty where it is the only one. To stand before such a text.
+// Returns ", in column 2 of the key,", which goes before such a text; empty if it is the only one.
 std::string of_column(size_t index, size_t columns);
 
 }  // namespace cuckoo

@@ -13,7 +13,7 @@ namespace cuckoo {
 LiveFilter::LiveFilter(Connection& connection, const std::string& schema, const std::string& table)
     : LiveTable(connection, store_), store_(connection.db(), schema, table) {}
 
-// Some clients bind bytes as TEXT if they are not told.
+// Some clients bind bytes as TEXT unless they are told to bind a BLOB.
 const char* LiveFilter::hint(std::string_view name) noexcept {
   const auto bytes = bytes_of(name);
   return segments::looks_like_image(bytes) || looks_like_legacy_file(bytes) ? kHintBindAsBlob : "";
@@ -29,7 +29,7 @@ void LiveFilter::create(FilterOptions options) {
   store_options(store_, options);
   throw_if(table(), filter->flush());
   set_filter(std::move(filter));
-  writing_ = current_ = created_ = true;  // in the transaction without an xBegin
+  writing_ = current_ = created_ = true;  // SQLite calls no xBegin for the transaction of a CREATE
 }
 
 void LiveFilter::finish_create() {
@@ -53,7 +53,7 @@ void LiveFilter::adopt_options() noexcept {
   plain_keys_ = !legacy_ && key_form_.columns == 1;
 }
 
-// A key of several columns is one BLOB, which had its collations when it was made.
+// A key of several columns needs no collation here: it is one BLOB, made with its collations.
 void LiveFilter::declare_key(const KeyForm& form, std::vector<std::string> names) {
   key_form_ = form;
   key_names_ = std::move(names);
@@ -73,10 +73,13 @@ void LiveFilter::look_at_storage() {
     return;
   }
   const uint32_t version = data_version();
-  if (!usable() || provisional_ || !has_own_name() || version != seen_version_) {
+  const bool stale = !usable() || provisional_ || !has_own_name() || version != seen_version_;
+  if (stale || written_amid()) {
+    const uint64_t before = stale ? 0 : filter_->newest().history();
     reload();
     seen_version_ = version;
-    provisional_ = reads_provisionally();
+    // If nothing was written amid the transaction, memory is what a roll-back would leave, too.
+    provisional_ = reads_provisionally() && (stale || filter_->newest().history() != before);
   }
   current_ = writing_;
 }
@@ -93,8 +96,8 @@ std::unique_ptr<segments::FilterWindow> LiveFilter::stored_filter() {
   return std::make_unique<segments::FilterWindow>(options, store_);
 }
 
-// What another connection made of the table may have other options: it dropped the table and made
-// it again, or imported an image. To the filter that memory has, such a table looks damaged.
+// Reads the options again if the filter looks damaged, because another connection may have made the
+// table anew, or imported an image with other options.
 void LiveFilter::reload() {
   read_config([this] {
     const FilterStore::Held held(store_);
@@ -130,7 +133,7 @@ uint64_t LiveFilter::hash_of(const KeyView& key) {
 
 KeyDomain LiveFilter::key_domain() const noexcept { return {key_form_, filter_->key_types()}; }
 
-// A superset is safe, so after the key was added.
+// Called after the key was added, because the types may include more than there are.
 inline void LiveFilter::note_type_of(const KeyView& key) noexcept {
   uint64_t types = filter_->newest().key_types();
   if (key.type == SQLITE_INTEGER && (types & kIntegerKeys) != 0) [[likely]] {
@@ -165,7 +168,7 @@ bool LiveFilter::holds(const KeyView& key) {
     return load_and_probe(hash_of(key));
   }
   if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
-    return false;  // it was refused, so it is not there
+    return false;  // such a key is refused, so it can't be there
   }
   return value_or_throw(table(), filter_->newest().contains_pair(pair_of(key)));
 }
@@ -204,7 +207,7 @@ void LiveFilter::replace_by(FilterOptions options,
     CUCKOO_TRY(import(options));
     try {
       store_options(store_, options);
-    } catch (const SqlError& error) {  // too late for anything but undoing the transaction
+    } catch (const SqlError& error) {  // too late: only undoing the transaction helps
       return Error{ErrorCode::kStorage, error.message(), undoing_code(error.code())};
     }
     return {};
@@ -234,7 +237,7 @@ void LiveFilter::insert_integer(int64_t integer) {
 inline void LiveFilter::insert_hash(uint64_t hash, const KeyView& key) {
   hash &= hash_mask_;
   segments::FilterFile& newest = filter_->newest();
-  if (may_change()) [[likely]] {  // it writes nothing, so that no savepoint comes in between
+  if (may_change()) [[likely]] {  // insert() writes nothing, so no savepoint comes in between
     raise(newest.insert(hash));
     note_type_of(key);
     return;
@@ -258,7 +261,7 @@ void LiveFilter::insert_copies(const KeyView& key, uint64_t copies) {
 bool LiveFilter::insert_new(const KeyView& key) {
   if (legacy_) {
     const uint64_t items = filter_->items();
-    insert_pair(key);  // into a set: what is present changes nothing
+    insert_pair(key);  // it is a set, so a present key changes nothing
     return filter_->items() != items;
   }
   bool added = false;
@@ -342,7 +345,8 @@ void LiveFilter::resize(uint64_t capacity) {
     }
     if (!newest.options().growth) {
       return invalid(
-          "growth = off keeps no hashes to rebuild from; make the table with growth = on");
+          "growth = off keeps no hashes to rebuild from; make the table with growth = on, or with a"
+          " source");
     }
     return newest.rebuild(capacity != 0 ? capacity : newest.capacity());
   });
@@ -350,7 +354,7 @@ void LiveFilter::resize(uint64_t capacity) {
 
 // --- checking ------------------------------------------------------------------------------------
 
-// What is pending is checked as it would be stored.
+// Checks pending entries, too, as they would be stored.
 void LiveFilter::check_stored() {
   follow();
   if (source_) {
@@ -384,12 +388,12 @@ void LiveFilter::refuse_amid_parts() {
   }
 }
 
-// Writes blocks beside those of the filter. SQLite undoes a failure in between.
+// Writes blocks that are not part of the filter. SQLite undoes it if it fails half-way.
 void LiveFilter::write_beside(const std::function<Status()>& write) {
   const Changing changing(*this);
   expect_changeable(filter_->options().page_bytes);
   const Status status = write();
-  changed_ = false;  // insert_hash() asks for parts then
+  changed_ = false;  // so that insert_hash() asks for parts
   LiveTable::raise(status, true);
 }
 
@@ -433,14 +437,14 @@ void LiveFilter::commit() noexcept {
 void LiveFilter::undo_transaction() noexcept {
   if (filter_ != nullptr) {
     filter_->forget();
-    filter_->committed();  // the next one has nothing of it
+    filter_->committed();  // so that the next transaction starts afresh
   }
   parts_.end_transaction();
 }
 
 void LiveFilter::undo_to(int) noexcept {
   parts_.forget();
-  changed_ = changed_ && !parts_.some_came();  // else insert_hash() would not ask for them
+  changed_ = changed_ && !parts_.some_came();  // otherwise insert_hash() would not ask for parts
   if (filter_ != nullptr) {
     filter_->forget();
   }

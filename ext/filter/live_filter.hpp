@@ -1,14 +1,14 @@
-// One filter table as this connection sees it: its shadow tables, its filter in memory, and what
-// keeps the two in step (LiveTable's contract). Keys are looked up, added and removed here. What
-// comes in and goes out as a whole uses change_by() and replace_by():
+// One filter table as this connection sees it: its shadow tables and its filter in memory, kept in
+// step by LiveTable's contract. It looks keys up, adds and removes them. Contents that come in and
+// go out as a whole use change_by() and replace_by():
 //   intake.hpp           contents from outside: images, another table, the keys of a source
 //   filter_messages.hpp  marks, images and changes as BLOBs; a copy that follows its origin
 //   window_messages.hpp  the same for sliding windows
-//   source_check.hpp     does it hold what its source holds?
+//   source_check.hpp     compares the filter with its source
 //
 // Invariant
-//   I1  what a read sees is what a fresh connection would see in the same snapshot plus this
-//       transaction's own entries.
+//   I1  a read sees what a fresh connection would see in the same snapshot, plus this transaction's
+//       own entries.
 #pragma once
 
 #include <array>
@@ -47,8 +47,8 @@ class LiveFilter final : public LiveTable {
 
   void orphan() noexcept override { filter_.reset(); }
 
-  void create(FilterOptions options);  // shadow tables, options, an empty filter
-  // After what CREATE put in: nothing may be pending, as nobody would tell of a roll-back.
+  void create(FilterOptions options);  // makes shadow tables, options, an empty filter
+  // Flushes what CREATE added, because SQLite would not tell us that it rolls CREATE back.
   void finish_create();
 
   void follow() override {
@@ -59,29 +59,29 @@ class LiveFilter final : public LiveTable {
   bool usable() const noexcept { return filter_ != nullptr && filter_->usable() && !rolled_back(); }
   segments::FilterWindow& filter() noexcept { return *filter_; }
   uint64_t seed() const noexcept { return seed_; }
-  // One hash a key, integers too. False for hash = murmur2, for a key of several columns, and when
-  // memory may be out of date.
+  // Returns whether each key, also an integer, has one hash, and contains(hash) needs no follow().
+  // False for hash = murmur2, for a key of several columns, and if memory may be out of date.
   bool ready_for_hashes() const noexcept { return usable() && plain_keys_ && has_own_name(); }
-  // Memory is up to date, so contains() may be asked without follow().
+  // Returns whether contains(key) may be called without follow(), because memory is up to date.
   bool ready_for_keys() const noexcept { return usable() && has_own_name(); }
   bool legacy() const noexcept { return legacy_; }
-  // As the key's columns are declared. The stored options must agree.
+  // Sets the key, as its columns are declared. The stored options must agree.
   void declare_key(const KeyForm& form, std::vector<std::string> names);
   const KeyForm& key_form() const noexcept { return key_form_; }
   const std::vector<std::string>& key_names() const noexcept { return key_names_; }
   Affinity key_affinity() const noexcept { return key_affinity_; }  // of the first column
-  // What 'check' compares it with.
+  // Sets the source with which 'check' compares the filter.
   void declare_source(std::optional<CheckedSource> source) { source_ = source; }
   KeyDomain key_domain() const noexcept;
-  // A key's hash, as the filter keeps it; with hash = murmur2 a pair of them.
+  // Returns a key's hash, as the filter keeps it; with hash = murmur2 a pair of hashes.
   uint64_t hash_of(const KeyView& key);
   HashPair pair_of(const KeyView& key) const;
-  // Adds the types of its columns.
+  // Adds the types of the key's columns.
   void add_types_of(const KeyView& key, uint64_t& types) const noexcept;
-  // What was found wrong when it was connected: every use throws it.
+  // Sets damage that was found when SQLite connected the table. Every use throws it.
   void set_damage(const std::string& damage) { damage_ = damage; }
 
-  // I1, for a key's full 64-bit hash (ready_for_hashes()).
+  // Probes for a key's full 64-bit hash (I1, ready_for_hashes()).
   bool contains(uint64_t hash) {
     hash &= hash_mask_;
     ++probes_;
@@ -92,48 +92,49 @@ class LiveFilter final : public LiveTable {
     positives_ += found ? 1 : 0;
     return found;
   }
-  // … for a key that is not NULL; one of several columns is what a TupleKey makes, here and in what
-  // changes. follow() came before.
+  // Probes for a key that is not NULL. A TupleKey makes a key of several columns, here and for
+  // changes. Call follow() before.
   bool contains(const KeyView& key);
-  bool holds(const KeyView& key);  // the same, and no figure counts it
+  bool holds(const KeyView& key);  // the same, but not counted in probes() and positives()
   uint64_t count(const KeyView& key);
   uint64_t probes() const noexcept { return probes_; }
   uint64_t positives() const noexcept { return positives_; }
 
-  // Changes; the table's virtual-table instance is in a write transaction.
-  // follow() came before.
+  // Change the filter, while an instance of the table is in a write transaction. Call follow()
+  // before.
   void insert(const KeyView& key);
-  // An integer that its column keeps as one (is_plain_integer()); the same, in less time.
+  // Adds an integer that its column keeps as one (is_plain_integer()), in less time.
   void insert_integer(int64_t integer);
-  // So many occurrences at once; more than one only where counts_copies().
+  // Adds so many copies at once; more than one only if counts_copies().
   void insert_copies(const KeyView& key, uint64_t copies);
-  // False: it is present, or seems to be, and was not added.
+  // Returns false if the key is present, or seems to be, and was not added.
   bool insert_new(const KeyView& key);
   bool remove(const KeyView& key);
-  // So many, or all that seem to be there when these are fewer. Returns how many.
+  // Removes so many copies, or all that seem to be there if they are fewer. Returns how many.
   uint64_t remove_copies(const KeyView& key, uint64_t copies);
-  // One occurrence, if there is one.
+  // Replaces one copy of a key, if there is one.
   using IfPresent = segments::FilterFile::IfPresent;
   using Replaced = segments::FilterFile::Replaced;
   Replaced replace_key(const KeyView& from, const KeyView& to, IfPresent if_present);
   void clear();
-  void resize(uint64_t capacity);  // from its hashes; 0: as it is
+  void resize(uint64_t capacity);  // makes it anew from its hashes; 0: keeps the capacity
   void rotate();
-  // Every other change, with follow() before and C2 after it. The body fails with kInvalid or
-  // kFull before it changed anything.
+  // Makes any other change, with follow() before it and C2 after it. If the body fails with
+  // kInvalid or kFull, it has changed nothing.
   void change_by(const std::function<Status()>& body);
-  // A change by which the filter gets these options, and stores them.
+  // Makes a change by which the filter gets these options, and stores them.
   void replace_by(FilterOptions options,
                   const std::function<Status(const FilterOptions& options)>& import);
-  // It moves when filter() is another one, and what was made of the one before is of no use.
+  // Returns a number that changes whenever filter() is another one. Then anything that was made of
+  // the one before is of no use.
   uint64_t filters_made() const noexcept { return filters_made_; }
 
   void check_stored() override;
-  void check() override;  // with the source, too
+  void check() override;  // also compares it with the source
 
-  // Parts of a message; follow() came before.
+  // Take parts of a message. Call follow() before.
   const std::optional<AwaitedParts::Standing>& standing();
-  void stage(const segments::MessagePart& part);  // the next one, not the last
+  void stage(const segments::MessagePart& part);  // stores the next one, not the last
   void use_staged(const segments::MessagePart& last,
                   const std::function<void(const segments::MessageBytes& message)>& use);
   // Throws SqlError if parts of a message came, and the last one did not.
@@ -143,8 +144,8 @@ class LiveFilter final : public LiveTable {
   void commit() noexcept;
 
  private:
-  // That parts of a message came is known to memory alone, too: it refuses COMMIT. After a
-  // roll-back to a savepoint some may be there still.
+  // Returns true if parts of a message came, too, because only memory knows that, and it refuses
+  // COMMIT. After a roll-back to a savepoint some may still be there.
   bool pending() const noexcept override {
     return filter_ != nullptr && ((filter_->pending() && !rolled_back()) || may_await_parts());
   }
@@ -185,8 +186,8 @@ class LiveFilter final : public LiveTable {
   std::string damage_;
   std::optional<CheckedSource> source_;
   AwaitedParts parts_{store_};
-  uint64_t filters_made_ = 0;  // how often filter_ was another one
-  // of filter_'s options, at hand for every probe
+  uint64_t filters_made_ = 0;  // how often filter_ became another one
+  // copied from filter_'s options for probes
   uint64_t seed_ = 0;
   uint64_t hash_mask_ = 0;
   bool legacy_ = false;

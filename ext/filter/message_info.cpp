@@ -48,7 +48,7 @@ Status count(const segments::PieceSource& pieces, MessageInfo& info) {
   });
 }
 
-// Adds to what the info counts so far.
+// Adds the changes to those that the info has counted so far.
 Status count(const FilterChanges& changes, MessageInfo& info) {
   uint64_t adds = info.adds.value_or(0);
   uint64_t removes = info.removes.value_or(0);
@@ -71,7 +71,7 @@ Status read_changes(std::span<const std::byte> bytes, MessageInfo& info) {
   return count(changes, info);
 }
 
-// What is in the images of newer generations is not counted among the adds.
+// The adds don't count keys in the images of newer generations.
 Status read_window_changes(std::span<const std::byte> bytes, MessageInfo& info) {
   CUCKOO_ASSIGN_OR_RETURN(const segments::WindowMessage message,
                           segments::decode_window_message(bytes, segments::kImagePageBytes, false));
@@ -96,7 +96,7 @@ Status read_part(std::span<const std::byte> bytes, MessageInfo& info) {
   if (part.index > 0) {
     return {};
   }
-  if (segments::looks_like_window_message(part.slice)) {  // its sections know the keys
+  if (segments::looks_like_window_message(part.slice)) {  // only its sections say the keys
     CUCKOO_ASSIGN_OR_RETURN(const segments::WindowMessage message,
                             segments::decode_window_header(part.slice, part.cut.total_bytes));
     info.kind = message.to.newest.kind;

@@ -1,5 +1,5 @@
-// What a message that a copy takes says of itself: changes, or a part of a message. Images are
-// described by ImageFilter.
+// The figures of a message that a copy takes: changes, or a part of a message. ImageFilter
+// describes images.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,9 @@ namespace cuckoo {
 struct MessageInfo {
   const char* message = "";  // "changes", "part"
   uint64_t bytes = 0;
-  // Nothing: only a part that is not the first one is known.
+  // These are empty for a part that is not the first one.
   std::optional<FilterKind> kind;
-  std::optional<uint64_t> items;  // of the filter in the end
+  std::optional<uint64_t> items;  // of the filter after the message
   std::optional<KeyDomain> keys;
   std::optional<std::vector<std::byte>> from, to;
   std::optional<uint64_t> adds, removes;

@@ -12,7 +12,7 @@
 namespace cuckoo {
 namespace {
 
-// Of the shadow tables. Those before it were in no release.
+// The format of the shadow tables. No release had an earlier one.
 constexpr uint32_t kFormat = 3;
 
 constexpr OptionSpec kCapacity = {"capacity",
@@ -78,10 +78,10 @@ constexpr OptionSpec kBloomSpecs[] = {
     kUnique,
 };
 
-// A filter of so many cells goes with hashes of 47 bits.
+// A filter with at most so many cells can have hashes of 47 bits.
 constexpr double kNarrowCells = 0x1p46;
 
-// Refuses what contradicts; names the table.
+// Refuses options that contradict one another, and names the table.
 class Choice {
  public:
   Choice(const std::string& table, const Options& options) : table_(table), options_(options) {}
@@ -134,7 +134,7 @@ FilterSpec chosen_spec(const Choice& choice, FilterModule module, const Options&
   if (spec.hashes != 0 && spec.kind == FilterKind::kBlockedBloom) {
     choice.refuse("option hashes goes with layout = standard; a blocked filter's are 8 a block");
   }
-  if (spec.hashes != 0 && spec.bits_per_key == 0) {  // where so many hashes are the best
+  if (spec.hashes != 0 && spec.bits_per_key == 0) {  // the bits for which so many hashes are best
     spec.bits_per_key = std::min(spec.hashes / std::numbers::ln2, kMaxBitsPerKey);
   }
   return spec;
@@ -172,7 +172,7 @@ void check_companions(const Choice& choice, const FilterOptions& chosen, const O
   }
 }
 
-// The rate of one generation at capacity.
+// Returns the rate of one generation at capacity.
 double rate_at_capacity(const std::string& table, const FilterOptions& options) {
   const FilterSpec spec = options.generation_spec();
   if (spec.fingerprint_bits != 0) {
@@ -259,7 +259,7 @@ FilterOptions chosen_options(const std::string& table, FilterModule module, cons
       choice.refuse("seed_of names a table with another hash: murmur2 and xxh3 can't be merged");
     }
     chosen.seed = seed_of->seed;
-    // A wide log narrows into a narrow table, never the other way.
+    // A wide log can be narrowed for a narrow table, but not the other way round.
     if (seed_of->width == HashWidth::k47Bits && cells <= kNarrowCells) {
       chosen.width = HashWidth::k47Bits;
     }
@@ -303,7 +303,7 @@ uint64_t digest_of(const FilterOptions& options) noexcept {
 // --- stored --------------------------------------------------------------------------------------
 
 void store_options(ShadowStore& store, const FilterOptions& options) {
-  throw_if(store.table(), options.check());  // what is stored can be read
+  throw_if(store.table(), options.check());  // so that stored options can be read
   for (const char* key : {"fpr", "fingerprint_bits", "bits_per_key", "hashes"}) {
     store.erase_option(key);
   }

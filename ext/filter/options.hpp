@@ -1,10 +1,10 @@
-// The options of cuckoo_filter and bloom_filter: what CREATE takes, how %_config keeps them, and
-// what of them makes the filter.
+// The options of cuckoo_filter and bloom_filter, as CREATE takes them and as %_config keeps them,
+// and the FilterOptions that they make.
 //
 // Invariants
-//   I1  what was chosen is stored, defaults too: a later default never reinterprets an old table.
-//   I2  the digest of all that decides what stored bytes mean is in the root: an option row that
-//       was changed from outside is found.
+//   I1  all options are stored, defaults too, so a later default never reinterprets an old table.
+//   I2  the root has the digest of all options on which the meaning of stored bytes depends. So an
+//       option row that was changed from outside is noticed.
 #pragma once
 
 #include <cstdint>
@@ -24,19 +24,19 @@ enum class FilterModule { kCuckoo, kBloom };
 
 const char* module_name(FilterModule module) noexcept;
 FilterModule module_of(FilterKind kind) noexcept;
-// "cuckoo_filter", "a bloom_filter with layout = blocked", …: for messages.
+// Returns "cuckoo_filter", "a bloom_filter with layout = blocked" and so on, for messages.
 std::string describe(FilterKind kind);
 
 std::span<const OptionSpec> option_specs(FilterModule module) noexcept;
 
-// Seed and hash of the table that seed_of names.
+// The seed and the hash of the table that the option seed_of names.
 struct SeedSource {
   uint64_t seed = 0;
   HashWidth width = HashWidth::k47Bits;
   FilterKind kind = FilterKind::kCuckoo;
 };
 
-// What CREATE takes into account beside the options.
+// Facts that CREATE takes into account beside the options.
 struct Surroundings {
   KeyForm key;
   uint64_t capacity = 1000;  // if it is not given
@@ -44,17 +44,18 @@ struct Surroundings {
   uint32_t page_bytes = kPageBytes;
 };
 
-// Throws SqlError that names the table when options contradict one another. Without `seed_of` and
-// without the option the seed is random. The digest is not set.
+// Throws SqlError that names the table if options contradict one another. Without `seed_of` and
+// without the option seed, the seed is random. Does not set the digest.
 FilterOptions chosen_options(const std::string& table, FilterModule module, const Options& options,
                              const Surroundings& around);
 
 uint64_t digest_of(const FilterOptions& options) noexcept;
 
-// Replaces the rows. Those that are not of the filter itself (source, triggers, key_type) stay.
+// Replaces the rows of the filter itself. Other rows (source, triggers, key_type) stay.
 void store_options(ShadowStore& store, const FilterOptions& options);
-// With the digest. `sourced`: the table was declared with a source, so there are rows of that, too.
-// Throws SqlError (SQLITE_CORRUPT_VTAB) that names the row that is not valid.
+// Reads the options, and sets the digest. `sourced`: the table was declared with a source, so it
+// has rows for that, too. Throws SqlError (SQLITE_CORRUPT_VTAB) that names the row that is not
+// valid.
 FilterOptions stored_options(ShadowStore& store, bool sourced);
 
 }  // namespace cuckoo

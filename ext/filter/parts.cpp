@@ -11,14 +11,14 @@
 namespace cuckoo {
 namespace {
 
-// In the order of the declaration; the arguments are hidden.
+// The columns in the order of the declaration; the arguments are hidden.
 enum Column : int { kPart, kParts, kPiece, kFilter, kMark, kBytes, kHashes };
 constexpr int kThreeGiven = 7;
 constexpr int kAllGiven = 15;
 
 constexpr double kLeastBytes = 1e6;
 constexpr double kMostBytes = 0x1p30;
-// SQLite's limit is one of a whole row, too: a table may have a piece and other columns.
+// SQLite's limit also holds for a whole row, and a table may have other columns beside a piece.
 constexpr uint64_t kRestOfRow = 1024;
 
 }  // namespace
@@ -103,8 +103,8 @@ void FilterParts::Cursor::next() {
   }
 }
 
-// The filter may be written between two rows by this connection. What the stream is made of goes
-// away then where a roll-back or a new name made another filter of it.
+// This connection may write the filter between two rows. If a roll-back or a new name made another
+// filter of it, the stream's data are gone, so this throws.
 void FilterParts::Cursor::make() {
   filter_->follow();
   if (filter_->filters_made() != filters_made_) {

@@ -46,7 +46,7 @@ class FilterParts::Cursor {
   void make();
 
   Connection& connection_;
-  KeyCopy name_argument_, mark_argument_, bytes_argument_, hashes_argument_;  // as they were given
+  KeyCopy name_argument_, mark_argument_, bytes_argument_, hashes_argument_;  // as given
   Connection::Named<LiveFilter> filter_;
   uint64_t filters_made_ = 0;  // of the filter, when the stream was made
   segments::MessageStream stream_;

@@ -14,7 +14,7 @@
 namespace cuckoo {
 namespace {
 
-// In the order of the declaration; the arguments are hidden.
+// The columns in the order of the declaration; the arguments are hidden.
 enum Column : int {
   kModule,
   kLayout,
@@ -30,10 +30,10 @@ enum Column : int {
   kBytes,
 };
 constexpr int kTwoGiven = 3;    // as bits
-constexpr int kBytesGiven = 4;  // NULL too
+constexpr int kBytesGiven = 4;  // also if it is NULL
 
-// The rates among which one is searched for have three digits, so that they can be read: from
-// 9.32e-10, above 2^-30, to 0.25. By number, ascending.
+// A search for a rate looks at rates of three digits, so that they are easy to read: from 9.32e-10,
+// above 2^-30, to 0.25. They are numbered in ascending order.
 constexpr int kFirstRate = 832;  // 9.32 of the first decade
 constexpr int kRatesPerDecade = 900;
 constexpr int kLastRate = 8 * kRatesPerDecade + kRatesPerDecade + 150;  // 2.50e-1
@@ -60,7 +60,7 @@ const OptionSpec& spec_named(std::string_view name) {
   throw SqlError(SQLITE_INTERNAL, "filter_plan: no such option");
 }
 
-// Of the range that the option has.
+// Returns a number in the range that the option has.
 double number_argument(sqlite3_value* value, std::string_view option) {
   const OptionSpec& spec = spec_named(option);
   const int type = sqlite3_value_numeric_type(value);
@@ -75,7 +75,7 @@ double number_argument(sqlite3_value* value, std::string_view option) {
   return number;
 }
 
-// A number, or a size as options take it.
+// Returns a number, or a size as options take it.
 uint64_t bytes_argument(sqlite3_value* value) {
   constexpr double kMost = 0x1p60;
   const int type = sqlite3_value_type(value);
@@ -88,7 +88,7 @@ uint64_t bytes_argument(sqlite3_value* value) {
   return static_cast<uint64_t>(*size);
 }
 
-// As short as it can be written and still be that number.
+// Returns the shortest text that means exactly that number.
 std::string exact_text(double number) {
   char text[32];
   for (int digits = 1; digits <= 17; ++digits) {
@@ -117,7 +117,7 @@ bool FilterPlans::best_index(sqlite3_index_info* info) {
   return true;
 }
 
-// Two arguments of which one is NULL give no row, as a join with a row that lacks it.
+// If one of two arguments is NULL there is no row, as in a join with a row that lacks it.
 void FilterPlans::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
   row_ = kKinds.size();
   if (plan != kTwoGiven && (plan & kBytesGiven) == 0) {
@@ -171,7 +171,7 @@ void FilterPlans::Cursor::take_arguments(int given, sqlite3_value** values) {
   }
 }
 
-// This row, or the first one behind it whose kind fits.
+// Goes to this row, or to the first one after it whose kind fits.
 void FilterPlans::Cursor::move_to_row() {
   while (!eof() && !solve()) {
     ++row_;
@@ -207,8 +207,8 @@ bool FilterPlans::Cursor::solve() {
   return false;
 }
 
-// A filter for a few keys more may take less, where it is cut into more segments. So a search goes
-// on from a larger one that fits.
+// A filter for a few more keys may take less memory, if it is cut into more segments. So a search
+// goes on from a larger one that fits.
 bool FilterPlans::Cursor::solve_for_capacity() {
   if (!fits(1, rate_)) {
     return false;
@@ -246,7 +246,7 @@ bool FilterPlans::Cursor::solve_for_rate() {
   return true;
 }
 
-// Of any kind, where it takes least: for one key, or at the greatest rate.
+// Returns the least memory that any kind takes: for one key, or at the greatest rate.
 uint64_t FilterPlans::Cursor::least_bytes() const {
   uint64_t least = ~uint64_t{0};
   for (const FilterKind kind : kKinds) {

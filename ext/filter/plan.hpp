@@ -1,9 +1,9 @@
 // filter_plan(capacity, fpr, bytes): a table-valued function with one row for each kind and layout
-// of filter, and what it would take. Nothing is made.
+// of filter, which says what it would take. It makes nothing.
 //
-// Two of the three are given. `bytes` is what the filter may take in memory, all of it loaded: then
-// the greatest capacity that fits is searched for, or the least rate. A kind that does not fit has
-// no row.
+// Two of the three are given. `bytes` is the memory that the whole filter may take. Then the
+// greatest capacity that fits is searched for, or the least rate. A kind that does not fit has no
+// row.
 #pragma once
 
 #include <array>
@@ -57,7 +57,7 @@ class FilterPlans::Cursor {
   sqlite3* db_;
   KeyCopy capacity_argument_, rate_argument_, bytes_argument_;  // shown as they were given
   Unknown unknown_ = Unknown::kNothing;
-  uint64_t capacity_ = 0;  // of the row, as is the rate
+  uint64_t capacity_ = 0;  // of the row, like rate_
   double rate_ = 0;
   uint64_t bytes_ = 0;                    // 0: not given
   uint32_t page_bytes_ = 0;               // of a filter's pages, in the main database

@@ -7,9 +7,9 @@
 namespace cuckoo {
 namespace {
 
-// A probe and a unique look-up both give one row for each row, so both orders of a join cost SQLite
-// the same, and the rounding of its logarithms decides. Of all costs this one puts the filter first
-// most often (DESIGN.md, "The order of a join"). To SQLite 144 to 159 are one number.
+// A probe and a unique look-up both give one row for each row. So for SQLite both orders of a join
+// cost the same, and the rounding of its logarithms decides. This cost puts the filter first most
+// often (DESIGN.md, "The order of a join"). SQLite takes 144 to 159 for the same number.
 constexpr double kProbeCost = 150;
 constexpr double kCountCost = 1e6;
 constexpr double kRefusedCost = 1e99;
@@ -30,12 +30,12 @@ bool is_comparison(unsigned char op) noexcept {
   }
 }
 
-// What the conditions on one column of the key come to.
+// The conditions on one column of the key, summed up.
 struct ColumnProbe {
   int constraint = -1;    // the one that gives its value
-  bool own = false;       // … by the column's collation
+  bool own = false;       // that one compares by the column's collation
   bool others = false;    // some condition compares by another one
-  bool unusable = false;  // an equality, of which SQLite has no value in this plan
+  bool unusable = false;  // there is an equality without a value in this plan
   bool foreign = false;   // an equality by a collation that is neither the column's nor BINARY
 
   bool finds() const noexcept { return constraint >= 0; }
@@ -62,7 +62,7 @@ void take_condition(sqlite3_index_info* info, int index, Collation collation, Co
   }
 }
 
-// Where not every column has a value: those at fault, and why.
+// Returns the plan that refuses if not every column has a value, with the columns at fault.
 int refusal_of(const ColumnProbes& probes, size_t columns, int unprobed) {
   int lacking = 0;
   int foreign = 0;
@@ -89,7 +89,7 @@ void plan_probe(sqlite3_index_info* info, const KeyColumns& key) {
   for (int i = 0; i < info->nConstraint; ++i) {
     const auto& constraint = info->aConstraint[i];
     limited = limited || constraint.op == SQLITE_INDEX_CONSTRAINT_LIMIT;
-    // LIMIT and OFFSET come with column 0, too.
+    // LIMIT and OFFSET have column 0, too.
     if (constraint.iColumn >= 0 && constraint.iColumn < key.count_column() &&
         is_comparison(constraint.op)) {
       const auto column = static_cast<size_t>(constraint.iColumn);
@@ -97,7 +97,7 @@ void plan_probe(sqlite3_index_info* info, const KeyColumns& key) {
     }
   }
   bool found = true;
-  bool binary = false;  // SQLite compares what was asked for then, not what is stored
+  bool binary = false;  // SQLite will compare the key that was asked for, not the stored one
   for (size_t i = 0; i < key.count(); ++i) {
     const bool other = !probes[i].own || probes[i].others;
     found = found && probes[i].finds();
@@ -116,8 +116,8 @@ void plan_probe(sqlite3_index_info* info, const KeyColumns& key) {
     describe_plan(info, key.equalities("=?"));
     return;
   }
-  // count(*) reads no column; but newer versions of SQLite say of a WITHOUT ROWID table that its
-  // primary key is always read. If it really is, xColumn refuses.
+  // count(*) reads no column. But newer versions of SQLite say that the primary key of a WITHOUT
+  // ROWID table is always read. If it really is, xColumn refuses.
   const bool counts = (info->colUsed & ~(uint64_t{1} << key.row_key_column())) == 0;
   const int unprobed = !counts ? kRefuseListPlan : limited ? kSomeRowsPlan : kCountPlan;
   info->idxNum = refusal_of(probes, key.count(), unprobed);

@@ -25,7 +25,8 @@ bool RowWriter::insert_one(sqlite3_value** keys) {
   return true;
 }
 
-// A set has a key or lacks it. To take a count there would hide that it counts for nothing.
+// Adds several copies. Refuses a count for a set, because it would be ignored: a set has a key or
+// lacks it.
 bool RowWriter::insert_copies(sqlite3_value** keys, sqlite3_value* count) {
   const uint64_t copies = copies_of(count);
   if (copies == 1) {
@@ -42,8 +43,8 @@ bool RowWriter::insert_copies(sqlite3_value** keys, sqlite3_value* count) {
   return true;
 }
 
-// A whole REAL is taken as an INTEGER, as an ordinary column of that type does: some languages bind
-// every number as REAL.
+// Reads a count. A whole REAL counts as an INTEGER, as in an ordinary column of that type, because
+// some languages bind every number as REAL.
 uint64_t RowWriter::copies_of(sqlite3_value* count) const {
   if (is_null(count)) {
     return 1;
@@ -60,8 +61,8 @@ uint64_t RowWriter::copies_of(sqlite3_value* count) const {
   return static_cast<uint64_t>(number);
 }
 
-// Of a key that is present, or seems to be. OR IGNORE, row by row the cheapest way to add what is
-// new, comes here at every other one: no exception, no text.
+// Refuses a key that is present, or seems to be. With OR IGNORE it makes no exception and no text,
+// because that is the cheapest way to add new keys row by row, and half of the keys may come here.
 bool RowWriter::refuse_present() const {
   if (on_conflict() != SQLITE_IGNORE) {
     std::string columns;
@@ -141,7 +142,7 @@ bool RowWriter::update(sqlite3_value* row_key, sqlite3_value** keys) {
          refuse_present();
 }
 
-// UPDATE … FROM writes every column back as it was read, and the same row once.
+// UPDATE … FROM writes every column back as it was read, and the same row only once.
 void RowWriter::refuse_count(sqlite3_value* row_key, sqlite3_value* count) {
   if (is_null(count)) {
     return;

@@ -2,9 +2,11 @@
 // hidden column `count`.
 //
 // Invariants
-//   I1  a failure changes nothing: everything is checked before LiveFilter is told.
-//   I2  no remove where it could take another key's bits or another generation's fingerprint.
-//   I3  what is not kept is refused: a NULL in a key, copies that a set would not count.
+//   I1  a failure changes nothing, because everything is checked before LiveFilter is changed.
+//   I2  a remove is refused if it could take another key's bits, or another generation's
+//       fingerprint.
+//   I3  values that would not be kept are refused: a NULL in a key, and copies that a set would not
+//       count.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +18,19 @@ namespace cuckoo {
 
 class RowWriter {
  public:
-  // Both outlive it.
+  // Both outlive this.
   RowWriter(LiveFilter& live, KeyColumns& key) noexcept : live_(live), key_(key) {}
 
-  // `keys`: a value for each key column. `row_key`: that of the primary key (KeyColumns). `count`:
-  // that of the column `count`. LiveFilter::follow() came before. They throw SqlError, and return
-  // false for a row that OR IGNORE skips.
+  // `keys` has a value for each key column. `row_key` is the value of the primary key (KeyColumns).
+  // `count` is that of the column `count`. Call LiveFilter::follow() before. They throw SqlError,
+  // and return false for a row that OR IGNORE skips.
   bool insert(sqlite3_value** keys, sqlite3_value* count) {
     return is_null(count) ? insert_one(keys) : insert_copies(keys, count);
   }
   bool update(sqlite3_value* row_key, sqlite3_value** keys);
   void remove(sqlite3_value* row_key);
   void remove_copies(sqlite3_value** keys, sqlite3_value* count);  // the command 'delete'
-  // An UPDATE that sets `count` to anything else than it is.
+  // Throws if an UPDATE sets `count` to another value than it has.
   void refuse_count(sqlite3_value* row_key, sqlite3_value* count);
 
  private:

@@ -21,14 +21,14 @@ struct Texts {
   std::string triggers;
 };
 
-// Each text with a NUL behind it, which none of them holds.
+// Computes the checksum over all texts. A NUL follows each, because none of them has one.
 int64_t checksum(const Texts& texts) {
   const std::string all = texts.source + '\0' + texts.columns + '\0' + texts.where + '\0' +
                           texts.key_types + '\0' + texts.triggers + '\0';
   return crc32c(bytes_of(all));
 }
 
-// table(key, …)
+// Returns "table(key, …)".
 std::string source_text(const SourceSpec& source) {
   std::string keys;
   for (const std::string& key : source.keys) {
@@ -37,7 +37,7 @@ std::string source_text(const SourceSpec& source) {
   return sql_text(R"("%w")", source.table.c_str()) + "(" + keys + ")";
 }
 
-// What column_list() made.
+// Parses a text of column_list().
 std::optional<std::vector<SourceSpec::Column>> parse_columns(std::string_view list) {
   std::vector<SourceSpec::Column> columns;
   while (!list.empty()) {
@@ -56,7 +56,7 @@ std::optional<std::vector<SourceSpec::Column>> parse_columns(std::string_view li
   return columns;
 }
 
-// "TEXT, INTEGER": a type for each key column, which may be empty.
+// Parses "TEXT, INTEGER": a type for each key column, which may be empty.
 std::vector<std::string> parse_types(std::string_view list) {
   std::vector<std::string> types;
   while (true) {
@@ -69,7 +69,7 @@ std::vector<std::string> parse_types(std::string_view list) {
   }
 }
 
-// The keys of all rows that have them.
+// Returns a SELECT of the keys of all rows that have them.
 std::string select_keys(const std::string& schema, const SourceSpec& source) {
   std::string keys;
   std::string held;
@@ -86,7 +86,7 @@ std::string select_keys(const std::string& schema, const SourceSpec& source) {
          ") WHERE " + where + held;
 }
 
-// "…" that names no column would be a text.
+// Throws if a column is gone, because SQLite takes "name" for a text if there is no such column.
 void expect_columns(sqlite3* db, const std::string& schema, const SourceSpec& source) {
   const std::vector<ColumnInfo> all = columns_of(db, schema, source.table);
   const auto expect = [&all](const std::string& name) {
@@ -200,10 +200,10 @@ SourceSpec FilterSource::spec() const {
   return source;
 }
 
-// What create_triggers() wrote, and SQLite renamed:
-//   CREATE TRIGGER "…" AFTER INSERT ON "…" WHEN new."column" IS NOT NULL …, of a plain source;
-//   … FROM "…_source_row"(new."a", new."b") … else.
-// `row`: "new" or "old", as the trigger calls it.
+// Reads the names from a trigger that create_triggers() wrote, and in which SQLite renamed them:
+//   CREATE TRIGGER "…" AFTER INSERT ON "…" WHEN new."column" IS NOT NULL …, for a plain source;
+//   … FROM "…_source_row"(new."a", new."b") … for any other.
+// `row` is "new" or "old", as the trigger calls it.
 bool FilterSource::learn_names(std::string_view trigger, const char* row,
                                SourceSpec& source) const {
   const bool plain = source.is_plain();

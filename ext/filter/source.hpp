@@ -2,20 +2,21 @@
 // that keep it in step.
 //
 // Invariants
-//   I1  with the triggers in place every key that a row has when it comes or is changed enters the
-//       filter, and every key that a row had leaves it once. Whether a key changed is told by
-//       BINARY: a collation would hide a change.
-//   I2  what SQLite does to the table without a trigger can only leave a key behind in the filter
-//       (REPLACE without recursive_triggers): a false positive, never a false negative.
+//   I1  with the triggers in place, every key that a row has when it comes or is changed enters the
+//       filter, and every key that a row had leaves it once. Keys are compared by BINARY, because
+//       another collation would hide a change.
+//   I2  if SQLite changes the table without a trigger (REPLACE without recursive_triggers), a key
+//       may stay in the filter: a false positive, never a false negative.
 //   I3  a filter whose triggers are gone, or were gone (source_seal.hpp), is not asked:
 //       check_triggers() throws.
-//       SQLite runs the triggers of a table by age, the newest first. One that is newer than these
-//       and changes the row again, or ends its statement with RAISE(IGNORE), comes between the row
-//       and I1: newer_trigger() names it, and making these anew ends it.
-//   I4  what %_config keeps of the source has a checksum: stored() throws when it was changed from
-//       outside, or the key would silently have another type.
+//       SQLite runs the triggers of a table by age, the newest first. A newer trigger that changes
+//       the row again, or ends its statement with RAISE(IGNORE), breaks I1. newer_trigger() names
+//       it. If these triggers are made anew, they are the newest.
+//   I4  the rows of %_config about the source have a checksum. stored() throws if they were changed
+//       from outside, because otherwise the key would silently have another type.
 //
-// The triggers know their table and columns better than the option does: SQLite renames them there.
+// The triggers know the current names of table and columns, because SQLite renames them there, and
+// not in the option.
 #pragma once
 
 #include <functional>
@@ -33,46 +34,47 @@
 
 namespace cuckoo {
 
-// How many keys it has. Throws SqlError.
+// Returns how many keys the source has. Throws SqlError.
 uint64_t count_source(sqlite3* db, const std::string& schema, const SourceSpec& source);
 
 class FilterSource {
  public:
-  // `keys`: the filter's key columns.
+  // `keys` are the names of the filter's key columns.
   FilterSource(ShadowStore& store, std::vector<std::string> keys)
       : store_(store), keys_(std::move(keys)) {}
 
-  // What %_config keeps: the option, the keys' types, and whether there are triggers; and, as one
-  // of the filter's own options, its collation.
+  // The content of %_config: the option, the keys' types, and whether there are triggers; and the
+  // key's collations, which are one of the filter's own options.
   struct Stored {
     SourceSpec source;
     std::vector<std::string> key_types;
-    KeyForm form = {};  // its collations; not stored here
+    KeyForm form = {};  // its collations; this class does not store them
     bool triggers = false;
   };
   void store(const Stored& stored);
   Stored stored() const;  // throws SqlError, SQLITE_CORRUPT_VTAB by I4
 
-  // The keys of every row that has them: none is NULL. Throws SqlError when it can't be read.
+  // Visits the keys of every row in which none is NULL. Throws SqlError if the source can't be
+  // read.
   using RowVisitor = std::function<void(std::span<sqlite3_value*> keys)>;
   void for_each_row(const RowVisitor& visit) const;
 
-  // The source as its insert trigger names it, else as the option does. Throws SqlError.
+  // Returns the source as its insert trigger names it, else as the option does. Throws SqlError.
   SourceSpec spec() const;
   std::string name() const;  // "main.users(email)", for messages
 
   void create_triggers();
   void drop_triggers();
-  void store_names();      // as the triggers have them: they may be dropped
+  void store_names();      // stores the triggers' names in the option, so triggers may be dropped
   void detach_triggers();  // drops them; create_triggers() makes them again, under another name too
   enum class Triggers {
     kInPlace,   // all of them, since the filter made them
     kGone,      // at least one is missing
-    kUnsealed,  // there, but they may have missed changes (source_seal.hpp)
+    kUnsealed,  // all are there, but they may have missed changes (source_seal.hpp)
   };
   Triggers triggers() const;
-  // The name of a trigger on the source that is newer than these, so that SQLite runs it before
-  // them; empty: there is none.
+  // Returns the name of a trigger on the source that is newer than these, so that SQLite runs it
+  // before them; empty if there is none.
   std::string newer_trigger() const;
   void check_triggers() const;
 
@@ -89,8 +91,8 @@ class FilterSource {
   std::vector<std::string> keys_;
 };
 
-// The source of that filter, nothing when it has none. It reads the filter's rows without opening
-// the filter. Throws SqlError when there is no such filter, or its rows are damaged.
+// Returns the source of that filter, or nothing if it has none. Reads the filter's rows without
+// opening the filter. Throws SqlError if there is no such filter, or its rows are damaged.
 std::optional<SourceSpec> source_of(sqlite3* db, const std::string& schema,
                                     const std::string& filter);
 

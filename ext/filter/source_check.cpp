@@ -43,12 +43,13 @@ class EqualHashes {
 
 using KeySource = std::function<void(const std::function<void(const KeyView& key)>& visit)>;
 
-// How the filter compares with these keys (none is NULL), each as often as it is named. With
-// hashes exactly; else a false positive is no missing key.
+// Compares the filter with these keys, none of which is NULL, each as often as it is named. With
+// hashes, this is exact. Without them, a key that only seems to be present does not count as
+// missing.
 struct Comparison {
-  uint64_t keys = 0;     // that were named
-  uint64_t missing = 0;  // of them
-  uint64_t surplus = 0;  // occurrences in the filter that were not named
+  uint64_t keys = 0;     // how many were named
+  uint64_t missing = 0;  // how many of them the filter lacks
+  uint64_t surplus = 0;  // copies in the filter that were not named
 };
 
 Comparison compare_hashes(LiveFilter& live, const KeySource& for_each_key) {
@@ -87,7 +88,7 @@ Comparison compare_hashes(LiveFilter& live, const KeySource& for_each_key) {
   return result;
 }
 
-// A key that only looks present is not told from one that is.
+// Compares by look-ups. They can't tell a key that only looks present from one that is.
 Comparison compare_answers(LiveFilter& live, const KeySource& for_each_key) {
   Comparison result;
   for_each_key([&](const KeyView& key) {

@@ -1,4 +1,4 @@
-// Does a filter hold what its source holds? What the command 'check' asks beside check_stored().
+// Compares a filter with its source: the part of the command 'check' beside check_stored().
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@ namespace cuckoo {
 class LiveFilter;
 
 struct CheckedSource {
-  bool triggers = false;  // they keep the filter in step
+  bool triggers = false;  // whether they keep the filter in step
 };
 
-// Throws SqlError that says what the filter lacks of its source and, where triggers keep it in
-// step, what it has too many. Both may legally be so, but not for long: the source has changed
-// since 'rebuild', a trigger missed something.
+// Throws SqlError if the filter lacks keys of its source, or, if triggers keep it in step, has too
+// many. Both can happen without damage: the source has changed since 'rebuild', or a trigger missed
+// a change. 'rebuild' mends both.
 void check_source(LiveFilter& live, const CheckedSource& source);
 
 }  // namespace cuckoo

@@ -1,9 +1,10 @@
-// One row of a filter's source, given by its values: the virtual table <filter>_source_row, which
-// the filter makes for triggers that compute something. FROM seen_source_row(new.a, new.b) gives
-// one row with columns of the source's names, types and collations.
+// One row of a filter's source, with the values that it is given: the virtual table
+// <filter>_source_row. A filter makes it for triggers that compute something. For example, FROM
+// seen_source_row(new.a, new.b) gives one row, whose columns have the source's names, types and
+// collations.
 //
-// Without it a trigger would compare otherwise than a query of the table: new.a has no affinity, so
-// that new.a = '1' is false where a = '1' is true.
+// Without it, a trigger would compare in another way than a query of the table. new.a has no
+// affinity, so new.a = '1' is false where a = '1' is true.
 //
 // Invariant
 //   I1  a row has the values that were given, unchanged.
@@ -26,9 +27,9 @@ class SourceRow {
 
   explicit SourceRow(const ModuleArguments& arguments);
 
-  // Those of a filter are called so.
+  // Returns the name that this table has for a filter.
   static std::string name_for(const std::string& filter) { return filter + "_source_row"; }
-  // For a filter, in its schema, with the columns of that source. Throw SqlError.
+  // Make or drop it for a filter, in its schema, with the columns of that source. Throw SqlError.
   static void make(sqlite3* db, const std::string& schema, const std::string& filter,
                    const SourceSpec& source);
   static void remove(sqlite3* db, const std::string& schema, const std::string& filter);
@@ -36,12 +37,12 @@ class SourceRow {
   std::string declaration() const;
   static void create() noexcept {}
   static void destroy() noexcept {}
-  void rename(const std::string&) const;  // throws SqlError
+  void rename(const std::string&) const;  // always throws SqlError
   bool best_index(sqlite3_index_info* info) const;
 
  private:
   std::string name_;
-  std::vector<std::string> columns_;  // as they are declared
+  std::vector<std::string> columns_;  // their declarations
 };
 
 class SourceRow::Cursor {

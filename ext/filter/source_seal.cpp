@@ -7,7 +7,7 @@
 namespace cuckoo {
 namespace {
 
-// What a connection keeps: whether make() runs.
+// A fact that a connection keeps: whether make() runs.
 struct Making {
   bool seal = false;
 };

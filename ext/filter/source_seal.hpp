@@ -7,10 +7,10 @@
 //
 // Invariants
 //   I1  a trigger with a rowid below the seal's has been there since its filter made it.
-//   I2  only a filter makes a seal: every other CREATE fails, with the extension (create()) and
-//       without it (no such module). A seal may be dropped; then no trigger is below it.
-//   I3  VACUUM and the backup API keep the order: SQLite copies triggers and virtual tables after
-//       all else, in their order. A .dump does not, because it writes virtual tables before
+//   I2  only a filter makes a seal. Any other CREATE fails, both with the extension (create()) and
+//       without it (no such module). A seal may be dropped. Then no trigger is below it.
+//   I3  VACUUM and the backup API keep the order, because SQLite copies triggers and virtual tables
+//       after all else, in their order. A .dump does not, because it writes virtual tables before
 //       triggers. A change of sqlite_schema by hand (writable_schema) may forge anything.
 #pragma once
 
@@ -29,11 +29,11 @@ class SourceSeal {
   explicit SourceSeal(const ModuleArguments& arguments)
       : connection_(arguments.connection), name_(arguments.table()) {}
 
-  // The seal of that filter is called so.
+  // Returns the name of that filter's seal.
   static std::string name_for(const std::string& filter) { return filter + "_source_seal"; }
-  // Is this the SQL of a seal?
+  // Returns whether this is the SQL of a seal.
   static bool is_made_by(const std::string& sql);
-  // For a filter, in its schema. Throw SqlError.
+  // Make or drop the seal of a filter, in its schema. Throw SqlError.
   static void make(sqlite3* db, const std::string& schema, const std::string& filter);
   static void remove(sqlite3* db, const std::string& schema, const std::string& filter);
 

@@ -11,10 +11,11 @@ namespace {
 
 using Kind = SqlToken::Kind;
 
-// A bit each in the plan of the table that gives a row's values.
+// The plan of the source row has a bit for each column.
 constexpr size_t kMostColumns = 30;
 
-// A column ANY of a STRICT table has no affinity; of any other table ANY is as good as NUMERIC.
+// Returns whether the table is STRICT. There a column ANY has no affinity; in any other table ANY
+// means NUMERIC.
 bool is_strict(sqlite3* db, const std::string& schema, const std::string& table) {
   constexpr int kStrict = 5;
   Statement list(db, sql_text(R"(PRAGMA "%w".table_list("%w"))", schema.c_str(), table.c_str()));
@@ -25,7 +26,7 @@ bool is_rowid_name(std::string_view name) {
   return equal_names(name, "rowid") || equal_names(name, "oid") || equal_names(name, "_rowid_");
 }
 
-// Checks the expressions of one source, and names it in what it refuses.
+// Checks the expressions of one source. Its errors name the source.
 class Judge {
  public:
   Judge(sqlite3* db, const std::string& filter, const std::string& schema, SourceSpec& source)
@@ -61,7 +62,7 @@ class Judge {
     }
   }
 
-  // I3: an index on them is prepared, and never made.
+  // I3: lets SQLite prepare an index on them, and never makes it.
   void ask_sqlite() const {
     std::string keys;
     for (const std::string& key : source_.keys) {
@@ -73,7 +74,7 @@ class Judge {
                                           schema_.c_str(), source_.table.c_str()) +
                                      "(" + keys + ")" + where);
     } catch (const SqlError& error) {
-      refuse(error.message() + "; what may stand in an index may stand here", error.code());
+      refuse(error.message() + "; only what an index may contain is allowed", error.code());
     }
   }
 
@@ -134,14 +135,14 @@ class Judge {
       if (column != all.end()) {
         named[static_cast<size_t>(column - all.begin())] = true;
       } else if (token->text.starts_with('"')) {  // SQLite might take it for a text
-        refuse(printable(token->text) + ": no such column; a text stands in single quotes");
+        refuse(printable(token->text) + ": no such column; write a text in single quotes");
       } else if (is_rowid_name(text)) {
         refuse(text + " is no column; give the row's number a column, an INTEGER PRIMARY KEY");
       }
       refuse_clock(text, rest);
       if (rest.starts_with('.')) {
         refuse(std::string("\"") + printable(expression) +
-               "\": columns stand there by their names alone");
+               "\": write column names without a table");
       }
     }
     if (depth != 0) {
@@ -150,8 +151,8 @@ class Judge {
     }
   }
 
-  // SQLite refuses the time of day in an index when it computes the index, not before. A value of
-  // the table that says 'now' is not seen here.
+  // Refuses the time of day. SQLite refuses it only when it computes an index, not when it prepares
+  // one. A value of the table that says 'now' is not noticed here.
   void refuse_clock(const std::string& function, std::string_view rest) const {
     constexpr std::string_view kFunctions[] = {"date",      "time",     "datetime", "julianday",
                                                "unixepoch", "strftime", "timediff"};

@@ -1,4 +1,4 @@
-// FilterSource: its triggers.
+// FilterSource: makes, checks and drops its triggers.
 #include <algorithm>
 
 #include "ext/filter/source.hpp"
@@ -11,9 +11,9 @@ namespace {
 
 constexpr const char* kEvents[] = {"insert", "update", "delete"};
 
-// A value that leaves is removed by the command 'delete', so no trigger reads the filter. A trigger
-// that read it would fail, and the change of the source with it, while the filter refuses to be
-// asked. And where a statement has read a table, SQLite first copies what it inserts into that
+// The command 'delete' removes an old value, so no trigger reads the filter. While the filter
+// refuses to be asked, a trigger that read it would fail, and with it the change of the source.
+// Also, if a statement has read a table, SQLite first copies the rows that it inserts into that
 // table, which takes as long as all the rest.
 constexpr char kInsertTrigger[] =
     "CREATE TRIGGER \"%w\".\"%w\" AFTER INSERT ON \"%w\" WHEN new.\"%w\" IS NOT NULL"
@@ -34,9 +34,9 @@ constexpr char kDeleteTrigger[] =
 void FilterSource::create_triggers() {
   const SourceSpec from = spec();
   const std::vector<ColumnInfo> all = columns_of(db(), store_.schema(), from.table);
-  // A generated column changes when no statement names it. A column that is the rowid also changes
-  // by the names rowid, oid and _rowid_. OF does not list them, because each may be or become a
-  // column's name, and SQLite renames that in the list.
+  // A generated column changes even if no statement names it. A column that is the rowid also
+  // changes by the names rowid, oid and _rowid_. OF does not list these, because each may be or
+  // become a column's name, and SQLite renames that in the list.
   std::string of;
   bool listed = true;
   const auto list = [&](const std::string& name) {
@@ -78,9 +78,10 @@ void FilterSource::create_plain_triggers(const SourceColumn& from, const std::st
                          filter, key, column));
 }
 
-// The keys k1, k2, … of the row before and after the change. Two are the same if they are for a key
-// of any type: 1 and 1.0 are equal, and '1' and '1.0' as TEXT. An update removes what the row had
-// and has no more, and adds what it has now: so a change of other columns changes nothing.
+// Makes triggers that compute the keys k1, k2 and so on of the row, before and after the change.
+// Two keys are the same if they are so for a key of any type: 1 and 1.0 are equal as numbers, but
+// not as TEXT. An update removes a key that the row had and no longer has, and adds a key that it
+// has now and did not have. So a change of other columns changes nothing.
 void FilterSource::create_computing_triggers(const SourceSpec& from, const std::string& of) {
   std::string computed;
   std::string names;
@@ -135,18 +136,18 @@ std::vector<std::string> FilterSource::trigger_names() const {
   return names;
 }
 
-// Rows come in the order in which SQLite made them.
+// Reads the rows of the schema in the order in which SQLite made them.
 FilterSource::Triggers FilterSource::triggers() const {
   const std::vector<std::string> own = trigger_names();
   const std::string seal = SourceSeal::name_for(store_.table());
   size_t found = 0;
-  bool computes = stored().source.is_plain();  // or need not
+  bool computes = stored().source.is_plain();  // a plain source needs no source row
   bool sealed = false;
   SchemaRows rows(db(), store_.schema(), "type IN ('trigger', 'table')");
   while (rows.next()) {
     if (rows.is_named(own)) {
       ++found;
-      sealed = false;  // made after it
+      sealed = false;  // the trigger was made after the seal
     } else if (rows.is_named(seal) && SourceSeal::is_made_by(rows.sql())) {
       sealed = true;
     } else if (rows.is_named(row_name())) {
@@ -162,7 +163,7 @@ FilterSource::Triggers FilterSource::triggers() const {
 std::string FilterSource::newer_trigger() const {
   const std::string table = spec().table;
   const std::vector<std::string> own = trigger_names();
-  bool older = true;  // than all of ours
+  bool older = true;  // the trigger of this row is older than all of ours
   SchemaRows rows(db(), store_.schema(), "type = 'trigger'");
   while (rows.next()) {
     if (rows.is_named(own)) {
@@ -189,7 +190,7 @@ void FilterSource::store_names() {
   store(now);
 }
 
-// The names that only the triggers knew go back into the option.
+// Stores the names that only the triggers knew in the option, and drops the triggers.
 void FilterSource::detach_triggers() {
   store_names();
   drop_triggers();
@@ -203,7 +204,7 @@ void FilterSource::check_triggers() const {
     if (undoes_transaction(error.code())) {
       throw;
     }
-    return;  // the schema is being changed: this statement will be planned again
+    return;  // the schema is being changed, so SQLite will plan this statement again
   }
   if (found == Triggers::kInPlace) {
     return;

@@ -1,7 +1,7 @@
-// The shadow tables of one filter: core's storage.
+// The shadow tables of one filter, as core's storage.
 //
 //   <table>_config(key PRIMARY KEY, value)          as all tables have it: the options
-//   <table>_data(id INTEGER PRIMARY KEY, block)     all else (core/segments/blocks.hpp)
+//   <table>_data(id INTEGER PRIMARY KEY, block)     all other blocks (core/segments/blocks.hpp)
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@ class FilterStore final : public ShadowStore, public segments::BlockStorage {
   FilterStore(sqlite3* db, const std::string& schema, const std::string& table)
       : ShadowStore(db, kFilterTables, schema, table) {}
 
-  // A row of the config, held: as long as one of these lives, a read transaction is open and all
-  // that is read comes from one commit. One at a time. Throws SqlError.
+  // Holds a row of the config. As long as it lives, a read transaction is open, and all reads come
+  // from one commit. Only one may live at a time. Throws SqlError.
   class Held {
    public:
     explicit Held(FilterStore& store);

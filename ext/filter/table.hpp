@@ -1,5 +1,5 @@
-// The virtual tables cuckoo_filter and bloom_filter: one class, told apart by their options. What a
-// table does is done by its members, a subject each:
+// The virtual tables cuckoo_filter and bloom_filter: one class, told apart by their options. Its
+// members do the work, each for one subject:
 //   KeyColumns      the visible columns, and keys of their values
 //   DeclaredSource  the table that the filter follows
 //   RowWriter       INSERT, UPDATE and DELETE
@@ -48,7 +48,7 @@ class FilterTable : public StoredTable<LiveFilter> {
   const KeyColumns& key() const noexcept { return key_; }
   BinaryProbes& binary_probes() noexcept { return binary_probes_; }
 
-  // What a cursor needs for a key of several columns. One is kept for the next cursor.
+  // A cursor's memory for a key of several columns. One is kept for the next cursor.
   struct TupleRow {
     TupleKey key;
     std::array<KeyCopy, kMaxKeyColumns> columns;
@@ -73,7 +73,7 @@ class FilterTable : public StoredTable<LiveFilter> {
   std::unique_ptr<TupleRow> spare_row_;
 };
 
-// What SQLite calls them by.
+// SQLite knows the table by the names of these two modules.
 class CuckooTable : public FilterTable {
  public:
   explicit CuckooTable(const ModuleArguments& arguments)

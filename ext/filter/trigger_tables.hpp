@@ -7,10 +7,10 @@
 
 namespace cuckoo {
 
-// Is this the SQL of a virtual table of that module?
+// Returns whether this is the SQL of a virtual table of that module.
 bool is_virtual_table_of(const std::string& sql, const char* module);
 
-// A table of another kind that is called so stays. Throws SqlError.
+// Drops the virtual table. Leaves a table of another kind with that name alone. Throws SqlError.
 void drop_virtual_table(sqlite3* db, const std::string& schema, const std::string& name,
                         const char* module);
 

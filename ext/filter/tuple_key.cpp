@@ -13,7 +13,7 @@ namespace {
 constexpr char kMagic[] = {'C', 'K', 'T'};
 constexpr size_t kFrontBytes = sizeof kMagic + 1;
 constexpr size_t kColumnFrontBytes = 5;
-constexpr size_t kMostBytes = size_t{1} << 30;  // as many as SQLite lets one value have, nearly
+constexpr size_t kMostBytes = size_t{1} << 30;  // nearly the most that SQLite lets one value have
 
 }  // namespace
 
@@ -89,7 +89,8 @@ KeyView TupleKey::view() const noexcept {
 
 // --- reading -------------------------------------------------------------------------------------
 
-// Takes a column off the front of `rest`. False: there is none that a TupleKey would make.
+// Takes a column off the front of `rest`. Returns false if there is none that a TupleKey would
+// make.
 static bool take_column(std::span<const std::byte>& rest, KeyView& key) noexcept {
   if (rest.size() < kColumnFrontBytes) {
     return false;

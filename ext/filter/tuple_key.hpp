@@ -1,4 +1,4 @@
-// A key of several columns as one BLOB, which is what a filter hashes: cuckoo_key(a, b) gives it,
+// A key of several columns as one BLOB, which is what a filter hashes. cuckoo_key(a, b) returns it,
 // and a filter of several columns makes it of the values of a row.
 //
 // Layout (FORMAT.md, "Keys of several columns")
@@ -10,8 +10,8 @@
 // Invariants
 //   I1  injective: two keys have equal bytes exactly if they have equal columns, as SQLite compares
 //       values under BINARY after affinity and collation. So ('a', 'bc') and ('ab', 'c') differ.
-//   I2  decode_tuple() takes exactly what a TupleKey makes; any other bytes are a BLOB like others.
-//   I3  the buffer is used again: from the second key on, keys as long take no memory.
+//   I2  decode_tuple() takes exactly the bytes that a TupleKey makes. Any others are a plain BLOB.
+//   I3  the buffer is used again. From the second key on, a key that is as long allocates nothing.
 #pragma once
 
 #include <array>
@@ -29,12 +29,12 @@ namespace cuckoo {
 
 class TupleKey {
  public:
-  // Makes the key of so many values, each with its column's affinity and collation. A NULL among
-  // them makes it NULL. The result points into this object. Throws std::bad_alloc.
+  // Makes the key of the values, each with its column's affinity and collation. A NULL among them
+  // makes it NULL. The result points into this object. Throws std::bad_alloc.
   KeyView make(const KeyDomain& keys, sqlite3_value** values);
 
-  // The same, a column at a time: begin(), then add() for each. The column's key had its affinity,
-  // and is not NULL. `types`: what it may have been besides.
+  // Make the same key a column at a time: begin(), then add() for each. The column's key had its
+  // affinity, and is not NULL. `types` are other types that it may have had.
   void begin(size_t columns);
   void add(const KeyView& key, Collation collation, uint8_t types = 0);
   KeyView view() const noexcept;
@@ -45,7 +45,7 @@ class TupleKey {
 
   std::string buffer_;
   std::string collated_;
-  size_t columns_ = 0;  // that were added
+  size_t columns_ = 0;  // how many were added
   uint64_t types_ = 0;
 };
 

@@ -15,7 +15,7 @@ namespace {
 using segments::WindowMark;
 using segments::WindowMessage;
 
-// Nothing where it is a single filter's: that is a mark which a window never had.
+// Returns nothing for a mark of a single filter, because a window never had it.
 std::optional<WindowMark> own_mark(const char* function, std::span<const std::byte> mark) {
   return segments::decode_mark(mark).ok()
              ? std::nullopt
@@ -88,7 +88,7 @@ void WindowMessages::expect_window(std::span<const std::byte> bytes,
                            " expected CKIW at the start");
 }
 
-// A window's message goes into a single filter's table no more than the other way round.
+// Refuses a window's message for a single filter's table. The reverse is refused, too.
 void WindowMessages::expect_like(const WindowMessage& message, const std::string& command) const {
   const FilterOptions& mine = live_.filter().options();
   if (mine.generations == 1) {
@@ -103,7 +103,7 @@ void WindowMessages::expect_like(const WindowMessage& message, const std::string
   }
 }
 
-// What a command that replaces a window, or goes on top of it, can take.
+// Decodes a message that replaces a window or adds to it. Refuses one that the window can't take.
 WindowMessage WindowMessages::decode(std::span<const std::byte> bytes, const std::string& command) {
   expect_window(bytes, command);
   Result<WindowMessage> decoded = segments::decode_window_message(
@@ -168,7 +168,7 @@ void WindowMessages::apply(std::span<const std::byte> bytes) {
   }
   live_.change_by([&]() -> Status {
     Status applied = live_.filter().apply(message).take_status();
-    // It is the message that is bad, not the table.
+    // In this case the message is bad, not the table.
     return !applied.ok() && applied.error().code == ErrorCode::kCorrupt && live_.usable()
                ? invalid("apply: " + applied.error().message)
                : std::move(applied);

@@ -1,9 +1,9 @@
-// A sliding window's messages: marks, images and changes of all generations together, as BLOBs, and
-// a copy that becomes what they say. A single filter's are in filter_messages.hpp.
+// The messages of a sliding window: marks, images and changes of all generations together, as
+// BLOBs. A copy takes them here. filter_messages.hpp has those of a single filter.
 //
 // Invariants
 //   I1  a message goes only into a window of the same kind whose keys go together with its own
-//       (key_domain.hpp), and all of it is verified before the window changes: a bad message is the
+//       (key_domain.hpp). All of it is verified before the window changes. A bad message is the
 //       caller's error, not a broken table's.
 //   I2  a message is in memory as a whole.
 #pragma once
@@ -25,21 +25,20 @@ class WindowMessages {
  public:
   explicit WindowMessages(LiveFilter& window) : live_(window) {}
 
-  // All of these throw SqlError; follow() came before. `limit`: of the bytes that they return.
+  // All of these throw SqlError. Call follow() before. They return at most `limit` bytes.
   std::vector<std::byte> mark();
   std::vector<std::byte> image(bool with_hashes, uint64_t limit);
-  // As FilterMessages has them.
+  // Does the same as FilterMessages.
   std::vector<std::byte> changes_since(const char* function,
                                        std::optional<std::span<const std::byte>> mark,
                                        bool with_hashes, uint64_t limit);
   std::optional<uint64_t> behind(std::span<const std::byte> mark);
 
-  // The window becomes what the image says; changes are an error.
+  // Replaces the window by the image. Throws for changes.
   void import(std::span<const std::byte> bytes, const std::string& command);
-  // … or what either says. The image of what it is already changes nothing.
+  // Takes an image or changes. An image with the window's own mark changes nothing.
   void apply(std::span<const std::byte> bytes);
-  // Finds early what would be an error of apply(); `front` are the first bytes of a message that
-  // has `size`.
+  // Finds errors of apply() early; `front` has the first bytes of a message with `size` bytes.
   void expect_appliable(std::span<const std::byte> front, uint64_t size);
 
  private:

@@ -2,9 +2,9 @@
 // and the column that takes commands.
 //
 // Tools edit a row by the name of a rowid: _rowid_, rowid or oid. So hidden columns have these
-// names, and are all `seq`. Without them "rowid" in double quotes would be a text, and
-// WHERE "rowid" = 'rowid' true of every row. A name that another column or the table has is left
-// out.
+// names, and all of them are `seq`. Without them, "rowid" in double quotes would be a text, and
+// WHERE "rowid" = 'rowid' would be true for every row. A name that another column or the table has
+// is left out.
 #pragma once
 
 #include <cstddef>
@@ -26,25 +26,26 @@ class FlashColumns {
     kSectorColumn = 2,
     kSeqColumn = 3,
     kDigestColumn = 4,
-    kCommandColumn = 5,  // behind it: seq under the names of rowids
+    kCommandColumn = 5,  // after it: seq under the names of rowids
   };
 
-  // `given`: key and value; those that are left out have default names. `creating`: throws SqlError
-  // if a flash_kv can't have them.
+  // `given` has key and value; missing ones get default names. If `creating`, throws SqlError if a
+  // flash_kv can't have them.
   FlashColumns(const std::string& table, const std::vector<ColumnSpec>& given, bool creating);
 
   const std::string& key_name() const noexcept { return key_.name; }
   Affinity key_affinity() const noexcept { return key_affinity_; }
   Affinity value_affinity() const noexcept { return value_affinity_; }
   bool has_number_keys() const noexcept { return key_affinity_ >= Affinity::kNumeric; }
-  // Is 1.0 shown as 1.0 in the key column? Then the row's value knows how it was given.
+  // Returns whether the key column shows 1.0 as 1.0. If so, the row's value says how the key was
+  // given.
   bool shows_reals(std::span<const std::byte> key) const noexcept {
     return key_affinity_ == Affinity::kNone && may_be_whole_real(key);
   }
   int end() const noexcept { return kCommandColumn + 1 + static_cast<int>(rowids_.size()); }
   bool is_seq(int column) const noexcept { return column == kSeqColumn || column > kCommandColumn; }
-  const char* computed_name(int column) const noexcept;  // null: it is no computed column
-  // Throws SqlError if a table of that name has a column that is called so.
+  const char* computed_name(int column) const noexcept;  // null if the column is not computed
+  // Throws SqlError if a table of that name has a column with the same name.
   void refuse_table_name(const std::string& table) const;
   // For sqlite3_declare_vtab().
   std::string declaration(const std::string& command_column) const;
@@ -56,7 +57,7 @@ class FlashColumns {
   ColumnSpec value_;
   Affinity key_affinity_;
   Affinity value_affinity_;
-  std::vector<const char*> rowids_;  // the hidden columns behind the command column
+  std::vector<const char*> rowids_;  // the hidden columns after the command column
 };
 
 }  // namespace cuckoo

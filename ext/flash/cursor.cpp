@@ -60,7 +60,7 @@ void FlashTable::Cursor::probe(sqlite3_value* value) {
   }
 }
 
-// The list's values are gathered first: a row that equals two of them is given once.
+// Gathers the rows for all values first, so that a row that equals two of them is given once.
 void FlashTable::Cursor::probe_list(sqlite3_value* list) {
   forget_listed();
   sqlite3_value* value = nullptr;
@@ -88,7 +88,7 @@ void FlashTable::Cursor::give_added() {
   find_row();
 }
 
-// A tool binds the number as a text: "_rowid_" = '5'.
+// Finds the row with that seq. Tools bind the number as a text, "_rowid_" = '5', so converts it.
 void FlashTable::Cursor::seek(sqlite3_value* value) {
   const KeyView seq = key_of(value, Affinity::kInteger);
   if (seq.type != SQLITE_INTEGER || seq.integer <= 0) {
@@ -104,7 +104,8 @@ void FlashTable::Cursor::seek(sqlite3_value* value) {
   rows_ = current_.read(*at, needs_value()) ? row_ + 1 : row_;
 }
 
-// Headers only; a join or an IN list, which comes here for each number, reads them once.
+// Lists all rows, reading headers only. A join or an IN list comes here for each number, but reads
+// the headers once.
 void FlashTable::Cursor::list_all() {
   if (all_state_ == live_.flash().state()) {
     return;
@@ -126,7 +127,7 @@ void FlashTable::Cursor::list() {
   if (reading_) {
     const FlashEntry& given = current_.entry();
     auto at = std::lower_bound(all_.begin(), all_.end(), given.lsn, is_before);
-    if (at == all_.end() || at->entry.lsn != given.lsn) {  // a roll-back took it
+    if (at == all_.end() || at->entry.lsn != given.lsn) {  // a roll-back removed it
       at = all_.insert(at, {given, 0});
       all_state_.reset();
     }
@@ -138,7 +139,7 @@ void FlashTable::Cursor::list() {
   leave_unlisted();
 }
 
-// What was counted so far is passed over.
+// Skips the rows that were only counted so far.
 void FlashTable::Cursor::start_reading() {
   reading_.emplace();
   reading_state_ = live_.flash().state();
@@ -147,7 +148,7 @@ void FlashTable::Cursor::start_reading() {
   }
 }
 
-// The next row of reading_.
+// Reads the next row of reading_.
 void FlashTable::Cursor::read_row() {
   Result<bool> more = live_.flash().next(*reading_);
   live_.expect(more.take_status());
@@ -161,7 +162,7 @@ void FlashTable::Cursor::read_row() {
   current_.take(*reading_, needs_value());
 }
 
-// Passes over rows that were removed or replaced since the scan began.
+// Skips rows that were removed or replaced since the scan began.
 void FlashTable::Cursor::find_row() {
   while (row_ < rows_ && !current_.read(all_[row_], needs_value())) {
     ++row_;
@@ -196,7 +197,7 @@ void FlashTable::Cursor::column(sqlite3_context* context, int column) {
     live_.follow();  // a roll-back came between
   }
   if (!current_.known()) [[unlikely]] {
-    // A count, or so it seemed: DELETE of all rows asks for the keys all the same.
+    // The scan seemed to be a count. But a DELETE of all rows asks for the keys, too.
     if (listed_) {
       if (row_ < rows_) {
         current_.read(all_[row_], false);

@@ -1,12 +1,13 @@
-// The cursor of a flash_kv: which rows a statement is given, and in which order. It answers a scan
+// The cursor of a flash_kv. It decides which rows a statement gets, and in which order, for a scan
 // by seq, a look-up by key, and a look-up by seq.
 //
 // Invariants
 //   I1  a scan gives the rows that were there when it began, by seq, without those that were
 //       removed or replaced since. Until a column is asked for, it counts its rows without reading
 //       them. Then it reads them from the log, in order. When the table is about to change, it
-//       lists what it has not given yet (list()), and reads on by the index.
-//   I2  before each read the cursor updates memory: a roll-back may come between any two calls.
+//       lists the remaining rows (list()), and reads them by the index.
+//   I2  before each read the cursor updates memory, because a roll-back may come between any two
+//       calls.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,7 @@ class FlashTable::Cursor {
   bool eof() const noexcept { return row_ >= rows_; }
   void column(sqlite3_context* context, int column);
   sqlite3_int64 rowid() const noexcept { return 0; }
-  // Before the table changes (I1).
+  // Lists the remaining rows, before the table changes (I1).
   void list();
 
  private:
@@ -58,11 +59,11 @@ class FlashTable::Cursor {
 
   // A scan in order; all_ holds its rows once it is listed.
   std::optional<FlashScan> reading_;
-  uint64_t reading_state_ = 0;  // the store's; in any other reading_ means nothing
+  uint64_t reading_state_ = 0;  // the store's; reading_ is valid only in this state
   bool listed_ = false;
-  uint64_t first_unseen_lsn_ = 0;        // what came later is no part of the scan
-  std::vector<FlashStore::Listed> all_;  // by seq; what a look-up added
-  std::optional<uint64_t> all_state_;    // the store's, when all_ is all of it
+  uint64_t first_unseen_lsn_ = 0;        // the scan does not give rows from this one on
+  std::vector<FlashStore::Listed> all_;  // by seq; the rows that were listed or looked up
+  std::optional<uint64_t> all_state_;    // the store's, if all_ has all of its rows
 };
 
 }  // namespace cuckoo

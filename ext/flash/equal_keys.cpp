@@ -9,7 +9,7 @@ bool is_whole(const KeyView& number) noexcept {
   return number.type == SQLITE_INTEGER || is_whole_real(number);
 }
 
-// A whole number as SQLite writes an integer: a view of `buffer`.
+// Returns a whole number as the text that SQLite writes for an integer: a view of `buffer`.
 KeyView integer_text(const KeyView& number, std::string& buffer) {
   buffer = std::to_string(number.type == SQLITE_INTEGER ? number.integer
                                                         : static_cast<int64_t>(number.real));
@@ -38,8 +38,8 @@ std::optional<KeyView> EqualKeys::only(sqlite3_value* value) {
   return KeyView();
 }
 
-// Returns the value as the key column would store it; NULL: it equals no key, though it would be
-// stored as one.
+// Returns the value as the key column would store it. Returns NULL for an integer that the column
+// would store as another number, because it equals no key.
 KeyView EqualKeys::as_stored(sqlite3_value* value) {
   const KeyView key = flash_view_of(value, columns_.key_affinity(), text_);
   if (key.type == SQLITE_FLOAT && sqlite3_value_numeric_type(value) == SQLITE_INTEGER &&

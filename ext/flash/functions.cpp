@@ -11,7 +11,7 @@
 namespace cuckoo {
 namespace {
 
-// Of a blob's bytes, of anything else's text.
+// Hashes the bytes of a BLOB, and the text of any other value.
 void sha1(sqlite3_context* context, int, sqlite3_value** values) {
   guarded(context, [&] {
     std::span<const std::byte> bytes;
@@ -50,7 +50,7 @@ void flash_kv_map(sqlite3_context* context, int, sqlite3_value** values) {
 void register_flash_functions(Registration& registration) {
   constexpr int kDigestFlags = SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC;
   registration.function("cuckoo_sha1", 1, kDigestFlags, sha1);
-  // An application may have one of its own, and keeps it, also when SQLite can't tell.
+  // An application may have its own sha1(), and keeps it, also if SQLite can't tell.
   if (registration.has("sha1", 1) || !can_call(registration.db(), "sha1(NULL)").value_or(true)) {
     registration.function("sha1", 1, kDigestFlags, sha1);
   }

@@ -1,4 +1,4 @@
-// cuckoo_sha1(x), which is sha1(x) too where the application has no such function; and
+// cuckoo_sha1(x), also under the name sha1(x) if the application has no such function; and
 // flash_kv_map(table)
 #pragma once
 

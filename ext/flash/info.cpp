@@ -6,7 +6,7 @@
 namespace cuckoo {
 namespace {
 
-// In the order of the declarations.
+// The columns, in the order of the declaration.
 enum InfoColumn : int {
   kSchema,
   kName,
@@ -57,7 +57,7 @@ enum SectorColumn : int {
   kSectorArgument,
 };
 
-// Nothing for NULL.
+// Returns nothing for NULL.
 std::optional<std::string> table_name(sqlite3_value* name, const char* function) {
   if (sqlite3_value_type(name) == SQLITE_NULL) {
     return std::nullopt;
@@ -121,7 +121,7 @@ void FlashInfo::Cursor::next() {
   survey();
 }
 
-// It reads the headers of all records: what it can't read is an error of this row, too.
+// Reads the headers of all records. If one can't be read, that is an error of this row, too.
 void FlashInfo::Cursor::survey() {
   survey_.reset();
   if (surveys_) {
@@ -197,7 +197,7 @@ void FlashInfo::Cursor::table_column(sqlite3_context* context, int column) {
   }
 }
 
-// Of the whole index, which may still lie on the device.
+// Shows a figure of the whole index, so loads it first from the device.
 void FlashInfo::Cursor::index_column(sqlite3_context* context, int column) const {
   LiveFlash& live = *rows_.row().live;
   live.expect(live.flash().load_index());

@@ -1,6 +1,6 @@
-// flash_kv_info([table]): a table-valued function with one row a flash_kv, or that one. A table
-// that can't be read has its error in its row; the others are shown all the same.
-// flash_kv_sectors(table): one row a sector.
+// flash_kv_info([table]): a table-valued function with one row for each flash_kv, or only for that
+// one. A table that can't be read has its error in its row, and the others are shown, too.
+// flash_kv_sectors(table): one row for each sector.
 #pragma once
 
 #include <memory>
@@ -44,12 +44,12 @@ class FlashInfo::Cursor {
   void space_column(sqlite3_context* context, int column) const;
   void table_column(sqlite3_context* context, int column);
   void index_column(sqlite3_context* context, int column) const;
-  void counter_column(sqlite3_context* context, int column) const;  // what its life has cost
+  void counter_column(sqlite3_context* context, int column) const;  // counts over the store's life
 
   FlashInfo& table_;
   KeyCopy argument_;  // shown as it was given
   TableRows<LiveFlash> rows_;
-  bool surveys_ = false;               // a column of this statement wants one
+  bool surveys_ = false;               // a column of this statement needs a survey
   std::optional<FlashSurvey> survey_;  // of the current row
 };
 

@@ -8,7 +8,7 @@
 namespace cuckoo {
 namespace {
 
-// Dirty pages beyond this are written in the middle of a statement.
+// If more bytes are dirty, their pages are written in the middle of a statement.
 constexpr uint64_t kMaxDirtyBytes = uint64_t{64} << 20;
 
 FlashStoreOptions store_options(const FlashOptions& options) {
@@ -49,9 +49,9 @@ void LiveFlash::create(const FlashOptions& options) {
   store_.create_tables();
   store_flash_options(store_, options);
   expect(flash_->format());
-  mounted_ = true;  // and nothing was flushed, of no blocks
+  mounted_ = true;  // with flushed_blocks_ 0, because nothing was flushed yet
   flush();
-  writing_ = current_ = created_ = true;  // in the transaction without an xBegin
+  writing_ = current_ = created_ = true;  // SQLite calls no xBegin for the transaction of a CREATE
   flash_->mark(-1);
 }
 
@@ -89,7 +89,8 @@ void LiveFlash::follow() {
     return;
   }
   const uint32_t version = data_version();
-  if (!mounted_ || recheck_ || provisional_ || !has_own_name() || version != seen_version_) {
+  if (!mounted_ || recheck_ || provisional_ || !has_own_name() || version != seen_version_ ||
+      written_amid()) {
     reload();
     seen_version_ = version;
     recheck_ = false;
@@ -114,7 +115,7 @@ void LiveFlash::reload() {
   read_config([this] {
     const ShadowStore::HeldRecord held(store_);
     const FlashStateRecord record = stored_record(held);
-    // A table of this name with other options: dropped and made again by another connection.
+    // With other options, another connection dropped the table and made one of the same name.
     if (flash_ == nullptr || record.options_digest != digest_of(options_)) {
       FlashOptions stored = stored_flash_options(store_);
       if (record.options_digest != digest_of(stored)) {
@@ -126,24 +127,27 @@ void LiveFlash::reload() {
       open(stored);
       mount(record);
     } else if (!mounted_ || record.state != flash_->state() ||
+               record.page_history != pages_->history() ||
                record.blocks != pages_->geometry().blocks) {
       mount(record);
     }
   });
 }
 
-// What is in memory is of another state.
+// Mounts the state that the record names, because memory has another one, or none. If the states
+// are equal and the pages have another history, the keys may differ, too, because a state has only
+// checksums of them. So the store follows only to another state.
 void LiveFlash::mount(const FlashStateRecord& record) {
   const bool resized = record.blocks != pages_->geometry().blocks;
   marks_lost_ = marks_lost_ || marks() != 0;
   pages_->forget();
   flash_->release(0);
-  pages_->set_rows(record.page_rows, record.page_id_sum);
+  pages_->set_rows({record.page_rows, record.page_id_sum}, record.page_history);
   bool followed = false;
-  if (mounted_ && !resized) {
+  if (mounted_ && !resized && record.state != flash_->state()) {
     mounted_ = false;
     Result<bool> result = flash_->follow(record.state);
-    expect(result.take_status());  // a read that failed may have undone the transaction
+    expect(result.take_status());  // throws, because a failed read may have undone the transaction
     followed = result.value();
   }
   mounted_ = false;
@@ -155,7 +159,7 @@ void LiveFlash::mount(const FlashStateRecord& record) {
       pages_->set_blocks(geometry.blocks);
     }
     expect(flash_->mount());
-    pages_->forget();  // those of the checkpoint, which is read once
+    pages_->forget();  // pages of the checkpoint are read only once
     store_.give_back_cache();
   }
   expect_state(record);
@@ -164,7 +168,8 @@ void LiveFlash::mount(const FlashStateRecord& record) {
   mounted_ = true;
 }
 
-// A page row that is missing reads as erased: the log would only seem to end earlier.
+// Throws if the pages are in another state than the record's. A missing page row reads as erased,
+// so without this the log would only seem to end earlier.
 void LiveFlash::expect_state(const FlashStateRecord& record) const {
   if (flash_->state() != record.state || flash_->size() != record.entries) {
     throw SqlError(SQLITE_CORRUPT_VTAB, table() + ": corrupt: the pages hold " +
@@ -241,12 +246,16 @@ void LiveFlash::resize(const std::string& argument) {
   });
 }
 
-// What is pending is in pages_, which reads it as if it were stored.
+// Checks pending pages, too, because pages_ reads them as if they were stored.
 void LiveFlash::check_stored() {
   follow();
   const ShadowStore::HeldRecord held(store_);
   if (!pending()) {
-    expect_state(stored_record(held));
+    const FlashStateRecord record = stored_record(held);
+    expect_state(record);
+    if (record.page_history != pages_->history()) {
+      throw_if(table(), corrupt("pages of another history than the record's"));
+    }
   }
   if (digest_of(stored_flash_options(store_)) != digest_of(options_)) {
     throw_if(table(), corrupt("options that do not belong to the record"));
@@ -268,8 +277,9 @@ FlashStateRecord LiveFlash::record() const {
   record.state = flash_->state();
   record.blocks = pages_->geometry().blocks;
   record.entries = flash_->size();
-  record.page_rows = pages_->row_count();
-  record.page_id_sum = pages_->row_id_sum();
+  record.page_rows = pages_->rows().pages;
+  record.page_id_sum = pages_->rows().index_sum;
+  record.page_history = pages_->history();
   record.stats = flash_->stats();
   return record;
 }
@@ -327,22 +337,22 @@ void LiveFlash::undo_to(int savepoint) noexcept {
   if (mark < marks()) {
     undo(mark);
   } else if (created_) {
-    close();  // it is older than the CREATE
+    close();  // the savepoint is older than the CREATE
   } else if (marks() != 0) {
     undo(0);
   }
   recheck_ = true;
 }
 
-// Before mark 0 there is nothing to go back to.
+// Makes a mark for the savepoint, if there is a mark 0. Without it, there is nothing to go back to.
 void LiveFlash::savepoint_begun(int number) {
   if (marks() != 0) {
-    savepoint_released(number);  // of those before it that ended unheard
+    savepoint_released(number);  // ends marks of savepoints whose end SQLite did not announce
     flash_->mark(number);
   }
 }
 
-// I2: the oldest of the marks that end here serves the savepoints before them.
+// Ends the marks of these savepoints. By I2, the oldest of them may still serve earlier savepoints.
 void LiveFlash::savepoint_released(int number) noexcept {
   size_t first = marks();
   while (first > 1 && savepoint_of(first - 1) >= number) {
@@ -377,7 +387,7 @@ void LiveFlash::end_marks() noexcept {
   marks_lost_ = false;
 }
 
-// All of it; the next use mounts.
+// Drops all memory. The next use mounts the store.
 void LiveFlash::forget_memory() noexcept {
   marks_lost_ = marks_lost_ || marks() != 0;
   flash_->release(0);

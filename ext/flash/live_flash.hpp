@@ -1,15 +1,15 @@
-// One flash_kv as this connection sees it: its shadow tables, the store in memory, and what keeps
-// the two in step.
+// One flash_kv as this connection sees it: its shadow tables and the store in memory, kept in step.
 //
 // Invariants (beyond LiveTable's contract)
 //   I1  memory has the state that the record has, or flush() will write both, or broken().
-//   I2  each mark of the store's undo log has the number of the savepoint that it was made for; the
+//   I2  each mark of the store's undo log has the number of the savepoint that it was made for. The
 //       numbers ascend. Mark 0 is the beginning of the transaction. A roll-back to savepoint n goes
-//       to the first mark whose number is n or more. SQLite doesn't announce the savepoints that
-//       were begun before the table took part in the transaction: the first mark after them serves
-//       for all of these, and if there is none, mark 0 does.
-//   I3  after every roll-back the store's state is compared with the record's at the next use. If
-//       they differ, the store is brought up to date as if another connection had committed.
+//       to the first mark whose number is n or more. SQLite doesn't announce savepoints that began
+//       before the table took part in the transaction. The first mark after them serves for all of
+//       these. If there is none, mark 0 does.
+//   I3  after every roll-back the store's state and the pages' history are compared with the
+//       record's at the next use. If they differ, the store is brought up to date as if another
+//       connection had committed.
 #pragma once
 
 #include <array>
@@ -42,7 +42,7 @@ class LiveFlash final : public LiveTable {
   void create(const FlashOptions& options);
 
   void follow() override;
-  // True if follow() would do nothing.
+  // Returns whether follow() would do nothing.
   bool ready() const noexcept {
     return mounted_ && !recheck_ && !broken_ && !rolled_back() && has_own_name();
   }
@@ -55,9 +55,9 @@ class LiveFlash final : public LiveTable {
                                 geometry.sector_size_bytes);
   }
 
-  // Changes; the virtual table's instance is in a write transaction. Throw SqlError.
+  // Change the table, while an instance of it is in a write transaction. They throw SqlError.
   void write(std::span<const FlashStore::Change> batch);
-  // False: the key is there already.
+  // Returns false if the key is there already.
   bool insert(const HashedKey& key, std::span<const std::byte> value);
   void clear();
   void collect();
@@ -68,11 +68,11 @@ class LiveFlash final : public LiveTable {
   // The transaction contract, called by every instance.
   void commit() noexcept;
 
-  // Reads the device itself: FlashSurvey looks at it from outside of the store.
+  // Reads the device directly, for FlashSurvey, which looks at it from outside the store.
   Status read_device(uint64_t address, std::span<std::byte> out) {
     return pages_->read(address, out);
   }
-  // Throws a failure of the store.
+  // Throws if a call of the store failed.
   void expect(const Status& status) const;
 
  private:
@@ -111,15 +111,15 @@ class LiveFlash final : public LiveTable {
   std::unique_ptr<FlashPages> pages_;  // over store_
   std::unique_ptr<FlashStore> flash_;  // over *pages_
   bool mounted_ = false;
-  // The record's, as this connection last wrote or read it.
+  // The record's values, as this connection last wrote or read them.
   uint64_t flushed_state_ = 0;
   uint32_t flushed_blocks_ = 0;
   bool recheck_ = false;  // I3
-  // A change failed half-way: until the roll-back that SQLite makes of it nothing is believed.
+  // A change failed half-way. Nothing in memory counts until SQLite rolls it back.
   bool broken_ = false;
 
-  // Memory was read anew in mid-transaction: there is no way back to earlier savepoints but to read
-  // it again.
+  // Memory was read anew in the middle of a transaction. So a roll-back to an earlier savepoint
+  // must read it again.
   bool marks_lost_ = false;
 };
 

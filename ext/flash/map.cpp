@@ -11,7 +11,7 @@
 namespace cuckoo {
 namespace {
 
-constexpr uint64_t kMostCells = 2304;  // 48 × 48: as small as a cell can be and still be seen
+constexpr uint64_t kMostCells = 2304;  // 48 × 48, so that the smallest cell can still be seen
 constexpr double kPanelSize = 456;
 constexpr double kLargestCell = 38;
 constexpr double kLeft = 32, kRight = 552, kTop = 112;
@@ -27,11 +27,11 @@ constexpr std::array<Colour, kKinds> kHolds = {{{"live", "#2f6fb3"},
                                                 {"free", "#e6ebf0"},
                                                 {"checkpoints, anchors", "#8d6cab"},
                                                 {"bad blocks", "#26262b"}}};
-// From never erased to the most worn.
+// The colours from never erased to the most worn.
 constexpr std::array<const char*, 8> kWear = {"#e8f3ec", "#cfe8c4", "#f7e79c", "#f6c667",
                                               "#ee9a4d", "#dd6b3f", "#b83d34", "#7c1d2e"};
 
-// Several sectors together.
+// One cell of the map, which may be several sectors.
 struct Cell {
   std::array<double, kKinds> bytes{};
   double erases = 0;  // mean
@@ -122,7 +122,7 @@ class Map {
     total_[kind] += static_cast<double>(bytes);
   }
 
-  // As square as it goes; an erase block's cells stay in one row where they can.
+  // Makes the panel as square as it goes. Keeps the cells of an erase block in one row if possible.
   void lay_out() {
     const auto cells = static_cast<double>(cells_.size());
     uint64_t columns = static_cast<uint64_t>(std::ceil(std::sqrt(cells)));
@@ -171,7 +171,7 @@ class Map {
     text(kRight, kTop - 14, 15, "#111827", "How often they were erased", " font-weight=\"bold\"");
   }
 
-  // A cell is a gauge: live at the bottom, dead above, the rest free.
+  // Draws each cell as a gauge: live bytes at the bottom, dead bytes above, free bytes at the top.
   void draw_holds() {
     std::array<std::string, kKinds> path;
     const double size = pitch_ - gap_;
@@ -195,7 +195,8 @@ class Map {
     }
   }
 
-  // A few erases more or less are no difference worth a colour.
+  // Returns the end of the scale, at least 8, because a few erases make no difference worth a
+  // colour.
   double scale_end() const { return std::max(most_erases_, 8U); }
   size_t wear_class(double erases) const {
     const double share = erases / scale_end();

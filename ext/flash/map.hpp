@@ -1,6 +1,6 @@
 // flash_kv_map(table): an SVG picture of a flash_kv's sectors, two panels of cells in the order of
-// their addresses. Left: what they hold, each cell a gauge of live and dead bytes. Right: how often
-// they were erased.
+// their addresses. The left panel shows their contents, each cell as a gauge of live and dead
+// bytes. The right panel shows how often they were erased.
 #pragma once
 
 #include <string>

@@ -10,13 +10,13 @@
 namespace cuckoo {
 namespace {
 
-constexpr double kMost = 1e308;  // what is beyond is listed as this
+constexpr double kMost = 1e308;  // a larger number is listed as this
 
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 bool is_space(char c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// SQLite writes an integer so, and no other number: what equals it is found by these bytes. With
-// more digits it may be too large for an integer.
+// Returns whether SQLite writes an integer so. It writes no other number so, so the index finds a
+// key that equals the integer by these bytes. A text with more digits may be too large for one.
 bool is_plain_integer(std::string_view text) noexcept {
   constexpr size_t kMostDigits = 18;
   const bool negative = text.starts_with('-');
@@ -25,7 +25,7 @@ bool is_plain_integer(std::string_view text) noexcept {
          (text[0] != '0' || text.size() == 1) && std::all_of(text.begin(), text.end(), is_digit);
 }
 
-// About: versions of SQLite differ in the last digit.
+// Returns about the number that a text means. Versions of SQLite differ in the last digit.
 double about(std::string_view text) noexcept {
   constexpr int kMostDigits = 30;
   constexpr int kMostExponent = 100000;
@@ -81,7 +81,7 @@ uint64_t note_of(std::span<const std::byte> key) {
   const auto in_number = [](char c) {
     return is_digit(c) || is_space(c) || c == '.' || c == '+' || c == '-' || c == 'e' || c == 'E';
   };
-  // To newer versions of SQLite a NUL ends the number.
+  // For newer versions of SQLite, a NUL ends the number.
   const std::string_view number = text->substr(0, text->find('\0'));
   if (!std::all_of(number.begin(), number.end(), in_number) ||
       !std::any_of(number.begin(), number.end(), is_digit)) {

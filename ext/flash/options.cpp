@@ -14,7 +14,7 @@ constinit const std::array<ShadowTable, 2> kFlashTables = {kConfigTable, kPagesT
 namespace {
 
 constexpr uint32_t kMagic = 0x53464B43;  // "CKFS"
-constexpr uint32_t kRecordVersion = 2;
+constexpr uint32_t kRecordVersion = 3;
 constexpr double kLeastBytes = 0x1p13;  // 16 blocks of one sector of 512 bytes
 constexpr double kMostBytes = 0x1p38;   // 2^32 program units of 64 bytes
 constexpr double kDefaultBytes = 0x1p24;
@@ -51,7 +51,7 @@ std::span<const OptionSpec> flash_option_specs() noexcept { return kSpecs; }
 
 namespace {
 
-// `unit`: bytes that one of what the user counted in has; `text` says a number of them.
+// `bytes` has a size in bytes, of which the user counts one `unit`. `text` writes a number of them.
 template <class Text>
 uint32_t blocks_for(const std::string& table, const FlashGeometry& geometry, double bytes,
                     double unit, Text text, const std::string& what) {
@@ -196,6 +196,7 @@ void for_each_field(Record& record, Visitor&& visit) {
   visit(record.entries);
   visit(record.page_rows);
   visit(record.page_id_sum);
+  visit(record.page_history);
   visit(record.stats.user_bytes);
   visit(record.stats.programmed_bytes);
   visit(record.stats.erases);
@@ -204,7 +205,7 @@ void for_each_field(Record& record, Visitor&& visit) {
   visit(record.stats.notes);
 }
 
-constexpr size_t kFields = 12;
+constexpr size_t kFields = 13;
 constexpr size_t kRecordBytes = 8 + 8 * kFields + 4;
 
 }  // namespace

@@ -1,11 +1,11 @@
-// The options of flash_kv: what CREATE takes, how %_config keeps them; and the row `record`, the
-// state that the pages have.
+// The options of flash_kv, as CREATE takes them and as %_config keeps them; and the row `record`,
+// which names the state of the pages.
 //
 // Invariants
-//   I1  what was chosen is stored, defaults too: a later default never reinterprets an old table.
-//   I2  the digest of all that decides what stored bytes mean is in the record: an option row that
-//       was changed from outside is found.
-//   I3  the number of sectors is in the record alone: 'resize' changes it with the state.
+//   I1  all options are stored, defaults too, so a later default never reinterprets an old table.
+//   I2  the record has the digest of all options on which the meaning of stored bytes depends. So
+//       an option row that was changed from outside is noticed.
+//   I3  only the record has the number of sectors, because 'resize' changes it with the state.
 #pragma once
 
 #include <array>
@@ -23,11 +23,11 @@ namespace cuckoo {
 
 extern const std::array<ShadowTable, 2> kFlashTables;
 
-// Of the shadow tables.
+// The format of the shadow tables.
 inline constexpr uint32_t kFlashFormat = 3;
 
 struct FlashOptions {
-  FlashGeometry geometry;  // blocks: as chosen
+  FlashGeometry geometry;  // with the number of blocks as CREATE said it
   DigestKind digest = DigestKind::kSha1;
   uint32_t hashes = 2;
   uint32_t ways = 4;
@@ -37,21 +37,21 @@ struct FlashOptions {
 
 std::span<const OptionSpec> flash_option_specs() noexcept;
 
-// Throws SqlError that names the table when options contradict one another. Without the option the
-// seed is random.
+// Throws SqlError that names the table if options contradict one another. If the seed is not given,
+// it is random.
 FlashOptions chosen_flash_options(const std::string& table, const Options& options,
                                   uint32_t page_bytes);
-// Whole erase blocks for that many bytes; throws SqlError, naming the range, when they are too few
-// or too many.
+// Returns how many whole erase blocks have that many bytes. Throws SqlError that names the range if
+// they are too few or too many.
 uint32_t flash_blocks_for(const std::string& table, const FlashGeometry& geometry, double bytes,
                           const std::string& what);
 
-// Of all options but the number of blocks.
+// Returns the digest of all options except the number of blocks.
 uint64_t digest_of(const FlashOptions& options) noexcept;
 
 void store_flash_options(ShadowStore& store, const FlashOptions& options);
-// Without the number of blocks. Throws SqlError (SQLITE_CORRUPT_VTAB) that names the row that is
-// not valid.
+// Reads all options except the number of blocks. Throws SqlError (SQLITE_CORRUPT_VTAB) that names
+// the row that is not valid.
 FlashOptions stored_flash_options(ShadowStore& store);
 
 struct FlashStateRecord {
@@ -61,11 +61,12 @@ struct FlashStateRecord {
   uint64_t entries = 0;
   uint64_t page_rows = 0;
   uint64_t page_id_sum = 0;
-  FlashStoreStats stats;  // without those of reads
+  uint64_t page_history = 0;  // FlashPages::history()
+  FlashStoreStats stats;      // without the counts of reads
 };
 
 std::vector<std::byte> encode_flash_state(const FlashStateRecord& record);
-// kCorrupt when it is damaged or of another format.
+// Returns kCorrupt if the record is damaged or has another format.
 Result<FlashStateRecord> decode_flash_state(std::span<const std::byte> bytes);
 
 }  // namespace cuckoo

@@ -92,7 +92,7 @@ void FlashPages::drop(Page* page) noexcept {
   resident_.pop_back();
 }
 
-// A page that is not dirty and was not used since the hand came by the last time.
+// Forgets a page that is clean and was not used since the clock's hand last came by.
 void FlashPages::evict() noexcept {
   for (size_t steps = 2 * resident_.size(); steps > 0; --steps) {
     hand_ = hand_ + 1 < resident_.size() ? hand_ + 1 : 0;
@@ -237,30 +237,30 @@ Status FlashPages::write(Page* page) {
     if (page->stored) {
       CUCKOO_TRY(store_.pages().erase(id, id));
       page->stored = false;
-      note_row(page->index, -1);
+      note_row(page->index, -1, {});
     }
     return {};
   }
   complement(page->bytes(), page_bytes_, content_.data());
   CUCKOO_TRY(store_.pages().write(id, encode_page_row(content_, id, seed_), page->stored));
-  if (!page->stored) {
-    page->stored = true;
-    note_row(page->index, 1);
-  }
+  note_row(page->index, page->stored ? 0 : 1, content_);
+  page->stored = true;
   return {};
 }
 
-// `rows`: 1 when the page's row was inserted, -1 when it was deleted.
-void FlashPages::note_row(uint64_t index, int rows) {
-  count_rows(index, rows);
+// Counts a page's row: `rows` is 1 if it was inserted, -1 if it was deleted.
+void FlashPages::note_row(uint64_t index, int rows, std::span<const std::byte> content) {
   if (undo_ != nullptr && undo_->noting()) {
-    undo_->note(FlashPageUndo{index, rows});
+    undo_->note(FlashPageUndo{index, rows, history_});
   }
+  count_rows(index, rows);
+  history_ = history_with(history_, index, content);
 }
 
 void FlashPages::count_rows(uint64_t index, int rows) noexcept {
-  row_count_ += static_cast<uint64_t>(int64_t{rows});
-  row_id_sum_ += static_cast<uint64_t>(int64_t{rows}) * index;
+  if (rows != 0) {
+    rows > 0 ? rows_.add(index) : rows_.remove(index);
+  }
 }
 
 Status FlashPages::write_dirty() {
@@ -271,7 +271,7 @@ Status FlashPages::write_dirty() {
     page->dirty = false;
     dirty_.pop_back();
   }
-  // What was dirty is clean now: more than may be kept.
+  // Pages that were dirty are clean now, and may be more than the limit.
   while (resident_.size() * page_bytes_ > clean_bytes_) {
     evict();
   }
@@ -279,9 +279,7 @@ Status FlashPages::write_dirty() {
 }
 
 Status FlashPages::check_rows() {
-  uint64_t count = 0;
-  uint64_t id_sum = 0;
-  uint64_t previous = 0;
+  PageCount rows;
   CUCKOO_TRY(store_.pages().read(
       INT64_MIN, INT64_MAX, [&](int64_t id, std::span<const std::byte> row) -> Status {
         const std::string name = "page row " + std::to_string(id);
@@ -302,25 +300,19 @@ Status FlashPages::check_rows() {
         if (page != nullptr && !page->dirty && !is_complement(content.value(), page->bytes())) {
           return corrupt(name + " is not the one that was read");
         }
-        ++count;
-        id_sum += static_cast<uint64_t>(id);
-        previous = static_cast<uint64_t>(id);
+        rows.add(static_cast<uint64_t>(id));
         return store_.poll();
       }));
-  if (count != row_count_ || id_sum != row_id_sum_) {
-    return corrupt("there are " + std::to_string(count) + " page rows, the newest of them " +
-                   std::to_string(previous) + ", where " + std::to_string(row_count_) +
-                   " were written");
-  }
-  return {};
+  return rows.expect(rows_, "the device");
 }
 
 // --- undoing -------------------------------------------------------------------------------------
 
 void FlashPages::undo_to(size_t mark) noexcept {
   undo_->undo_pages(mark, [this](const FlashPageUndo& change) {
-    if (change.rows != 0) {
+    if (change.history) {
       count_rows(change.page, -change.rows);
+      history_ = *change.history;
     } else if (Page* const page = find(change.page); page != nullptr) {
       drop(page);
     }

@@ -1,19 +1,21 @@
-// The flash device of a flash_kv: its bytes in the rows of <table>_pages.
+// The flash device of a flash_kv. Its bytes are in the rows of <table>_pages.
 //
 // Layout
-//   page i    bytes i·page_bytes … of the device's linear address space; row id = i
-//   row       the page's bytes, complemented, and the checksum of page_row.hpp: a page of erased
+//   page i    the page_bytes bytes from i·page_bytes on, in the device's linear address space; its
+//             row id is i
+//   row       the page's bytes, complemented, and the checksum of page_row.hpp. A page of erased
 //             bytes is all zero there and needs no row
 //
 // Invariants
-//   I1  after write_dirty() a page has a row exactly when it is not all erased: the rows are a pure
-//       function of the device's bytes, whatever statements, savepoints and connections led there.
-//   I2  a page in memory holds what its row says, or is dirty. What is not dirty may be forgotten:
-//       at most as much of it is kept as SQLite may keep (PRAGMA cache_size), and kLeastCleanBytes.
+//   I1  after write_dirty() a page has a row exactly when it is not all erased. So the rows depend
+//       on the device's bytes alone, not on the statements, savepoints and connections before.
+//   I2  a page in memory holds the bytes of its row, or is dirty. Clean pages may be forgotten. At
+//       most as many are kept as SQLite's own cache may hold (PRAGMA cache_size), or
+//       kLeastCleanBytes if that is more.
 //   I3  a read of a page without a row allocates nothing.
-//   I4  while there is an undo log, changes of pages and rows are noted there. After undo_to(m) no
+//   I4  while there is an undo log, changes of pages and rows are noted there. After undo_to(m), no
 //       page is in memory that changed since mark m, and the rows are counted as they were then.
-//   I5  a program only clears bits of erased units, as a flash chip's must.
+//   I5  a program only clears bits of erased units, as on a real flash chip.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +25,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/page_row.hpp"
 #include "core/flash/device.hpp"
 #include "core/flash/undo_log.hpp"
 #include "ext/table/shadow_store.hpp"
@@ -33,14 +36,14 @@ class FlashPages final : public FlashDevice {
  public:
   static constexpr uint64_t kLeastCleanBytes = uint64_t{64} << 20;
 
-  // Blocks fail by the rule of core/flash/device.hpp, seeded as the rows are.
+  // Blocks fail by the rule of core/flash/device.hpp, with the seed of the rows' checksums.
   FlashPages(ShadowStore& store, const FlashGeometry& geometry, uint32_t page_bytes, uint64_t seed);
 
   const FlashGeometry& geometry() const noexcept override { return geometry_; }
   void set_clean_bytes(uint64_t bytes) noexcept {
     clean_bytes_ = std::max(bytes, kLeastCleanBytes);
   }
-  void set_blocks(uint32_t blocks);  // a device of another size; no page may lie outside
+  void set_blocks(uint32_t blocks);  // changes the device's size; every page must lie within it
   Status read(uint64_t address, std::span<std::byte> out) override;
   Status program(uint64_t address, std::span<const std::byte> units) override;
   Status erase(uint32_t block) override;
@@ -50,28 +53,29 @@ class FlashPages final : public FlashDevice {
 
   bool dirty() const noexcept { return !dirty_.empty(); }
   uint64_t dirty_bytes() const noexcept { return dirty_.size() * page_bytes_; }
-  // Writes what is dirty, ascending. After a failure the rest is dirty still.
+  // Writes the dirty pages, ascending. After a failure the rest is still dirty.
   Status write_dirty();
 
   // I4
   void note_in(FlashUndoLog& undo) noexcept { undo_ = &undo; }
   void undo_to(size_t mark) noexcept;
-  void forget() noexcept;  // every page
+  void forget() noexcept;  // drops every page from memory
 
-  // Rows and the sum of their ids, as of the last write; set when they were read from the record.
-  uint64_t row_count() const noexcept { return row_count_; }
-  uint64_t row_id_sum() const noexcept { return row_id_sum_; }
-  void set_rows(uint64_t count, uint64_t id_sum) noexcept {
-    row_count_ = count;
-    row_id_sum_ = id_sum;
+  // The rows and their history, as of the last write, or as read from the record. The history is a
+  // hash of all rows that were ever written, in their order.
+  const PageCount& rows() const noexcept { return rows_; }
+  uint64_t history() const noexcept { return history_; }
+  void set_rows(const PageCount& rows, uint64_t history) noexcept {
+    rows_ = rows;
+    history_ = history;
   }
-  Status check_rows();  // I1 for all rows, and that they are those counted
+  Status check_rows();  // checks I1 for all rows, and that they are the counted ones
 
   uint64_t sector_reads() const noexcept { return sector_reads_; }
   size_t memory_bytes() const noexcept;
 
  private:
-  // A page in memory; its bytes stand behind it.
+  // A page in memory. Its bytes follow this header.
   struct Page {
     uint64_t index;
     size_t place;               // in resident_
@@ -91,7 +95,7 @@ class FlashPages final : public FlashDevice {
   };
   using OwnedPage = std::unique_ptr<Page, FreePage>;
 
-  // Bytes of an access that lie in one page.
+  // The bytes of an access that are in one page.
   struct Piece {
     uint64_t page;
     size_t offset, size;
@@ -103,7 +107,7 @@ class FlashPages final : public FlashDevice {
     const Chunk* chunk = chunks_[index >> kChunkShift].get();
     return chunk == nullptr ? nullptr : chunk->pages[index & ((1 << kChunkShift) - 1)];
   }
-  // The page, or null when it has no row and is not in memory.
+  // Returns the page, or null if it has no row and is not in memory.
   Result<Page*> load(uint64_t index);
   Result<Page*> load_or_make(uint64_t index);
   OwnedPage make_page(uint64_t index, bool stored) const;
@@ -112,7 +116,7 @@ class FlashPages final : public FlashDevice {
   void evict() noexcept;
   void change(Page* page);
   Status write(Page* page);
-  void note_row(uint64_t index, int rows);
+  void note_row(uint64_t index, int rows, std::span<const std::byte> content);
   void count_rows(uint64_t index, int rows) noexcept;
 
   ShadowStore& store_;
@@ -130,8 +134,8 @@ class FlashPages final : public FlashDevice {
 
   FlashUndoLog* undo_ = nullptr;
 
-  uint64_t row_count_ = 0;
-  uint64_t row_id_sum_ = 0;
+  PageCount rows_;
+  uint64_t history_ = 0;
   uint64_t sector_reads_ = 0;
 };
 

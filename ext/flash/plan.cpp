@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kFunction = "flash_kv_plan";
 
-// In the order of the declaration; the arguments are hidden.
+// The columns in the order of the declaration; the arguments are hidden.
 enum Column : int {
   kSizeBytes,
   kSectors,
@@ -32,7 +32,7 @@ const OptionSpec& spec_named(std::string_view name) {
   throw SqlError(SQLITE_INTERNAL, std::string(kFunction) + ": no such option");
 }
 
-// A number, or a size like '64MB', in the range of the option of that name.
+// Returns a number, or a size like '64MB', in the range of the option of that name.
 double argument(sqlite3_value* value, const char* name) {
   const OptionSpec& spec = spec_named(name);
   const int type = sqlite3_value_numeric_type(value);

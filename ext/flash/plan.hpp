@@ -1,5 +1,5 @@
-// flash_kv_plan(size [, sector_size, erase_block]): a table-valued function with one row that says
-// how much of a device of that size rows can use. Nothing is made.
+// flash_kv_plan(size [, sector_size, erase_block]): a table-valued function with one row, which
+// says how much of a device of that size rows can use. It makes nothing.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // One row of a flash_kv, as a cursor shows it: the key, the value, and the place in the log. Each
-// is read when a column asks for it first, unless it came with the others.
+// is read when a column first asks for it, unless it was read with the others.
 #pragma once
 
 #include <cstddef>
@@ -15,26 +15,27 @@ namespace cuckoo {
 
 class FlashRow {
  public:
-  // All outlive it.
+  // All arguments outlive this.
   FlashRow(LiveFlash& live, const FlashColumns& columns, Connection& connection) noexcept
       : live_(live), columns_(columns), connection_(connection) {}
 
   void forget() noexcept { has_key_ = has_value_ = has_place_ = false; }
   bool known() const noexcept { return has_key_; }
 
-  // Each of these makes it another row, and throws SqlError.
-  // The row of that key, with its value, else with its place. False: there is none.
+  // Each of these makes this another row, and throws SqlError.
+  // Finds the row of that key, and reads its value, or otherwise its place. Returns false if there
+  // is none.
   bool find(const KeyView& key, bool with_value);
-  // The row that was listed; false: it is gone since.
+  // Reads a row that was listed. Returns false if it is gone since.
   bool read(FlashStore::Listed& listed, bool with_value);
-  // The row that the scan is at.
+  // Takes the row that the scan is at.
   void take(const FlashScan& scan, bool with_value);
 
-  // What read() or take() found last, also when it is forgotten.
+  // Returns the entry that read() or take() found last, even after forget().
   const FlashEntry& entry() const noexcept { return entry_; }
 
-  // Gives a column of it to SQLite; NULL if the row is gone since. Once a row of a scan, as take():
-  // so both are inline.
+  // Gives a column of the row to SQLite, or NULL if the row is gone since. This and take() are
+  // called for each row of a scan, so both are inline.
   void result(sqlite3_context* context, int column);
 
  private:

@@ -18,13 +18,13 @@ void FlashRowWriter::encode_value(sqlite3_value* value, bool key_was_real) {
 void FlashRowWriter::encode_key(const KeyView& key) {
   encode_flash_key(key, live_.options().digest, key_bytes_);
   const size_t most = live_.flash().max_key_bytes();
-  if (key_bytes_.size() > most) {  // the byte of its type is one of these
+  if (key_bytes_.size() > most) {  // both count the byte of the key's type
     throw SqlError(SQLITE_ERROR, name() + ": key of " + std::to_string(key_bytes_.size() - 1) +
                                      " bytes; expected at most " + std::to_string(most - 1));
   }
 }
 
-// A row without a key: the digest of its value.
+// Gives a row without a key its address: the digest of its value.
 void FlashRowWriter::encode_address() {
   if (columns_.key_affinity() != Affinity::kNone && columns_.key_affinity() != Affinity::kText) {
     throw SqlError(SQLITE_CONSTRAINT_NOTNULL,
@@ -41,7 +41,7 @@ void FlashRowWriter::encode_address() {
                        key_bytes_);
 }
 
-// Two values of one address.
+// Throws if the address has another value already.
 void FlashRowWriter::expect_same_content() {
   Result<bool> found = live_.flash().get(key_bytes_, stored_value_);
   live_.expect(found.take_status());
@@ -74,21 +74,22 @@ void FlashRowWriter::expect_none_computed(sqlite3_value** columns) const {
   }
 }
 
-// UPDATE … FROM hands every column over, also those that it does not set; and a row as often as it
-// is joined, with the seq that it had before the statement.
+// Throws if an UPDATE sets a computed column to another value. UPDATE … FROM passes every column,
+// also those that it does not set. It passes a row as often as it is joined, with the seq that it
+// had before the statement.
 void FlashRowWriter::expect_unchanged(sqlite3_value** columns) {
   for (int column = FlashColumns::kSectorColumn; column < columns_.end(); ++column) {
     sqlite3_value* const value = columns[column];
     if (column == FlashColumns::kCommandColumn || sqlite3_value_nochange(value) != 0) {
       continue;
     }
-    Result<std::optional<FlashEntry>> found = live_.flash().find(old_key_bytes_);
+    Result<std::optional<FlashEntry>> found = live_.flash().find(old_key_);
     live_.expect(found.take_status());
     if (!found.value() || found.value()->lsn >= scan_lsn_) {
       return;
     }
     if (column == FlashColumns::kDigestColumn) {
-      Result<bool> read = live_.flash().get(old_key_bytes_, stored_value_);
+      Result<bool> read = live_.flash().get(old_key_, stored_value_);
       live_.expect(read.take_status());
       const std::string digest =
           digest_text(digester(), live_.options().digest, stored_value_);  // "": it is NULL
@@ -148,20 +149,21 @@ void FlashRowWriter::insert(sqlite3_value** columns) {
   note_key();
 }
 
-// After it was written.
+// Notes the kind of the key, after it was written.
 void FlashRowWriter::note_key() {
   if (!columns_.has_number_keys()) {
     live_.flash().note(note_of(key_bytes_));
   }
 }
 
-// False: there is no such row, so there is nothing to change.
+// Returns false if there is no such row, so that there is nothing to change.
 bool FlashRowWriter::take_old_key(sqlite3_value* value) {
   const KeyView key = flash_view_of(value, columns_.key_affinity(), key_text_);
   if (key.type == SQLITE_NULL) {
     return false;
   }
   encode_flash_key(key, live_.options().digest, old_key_bytes_);
+  old_key_ = live_.flash().hashed(old_key_bytes_);
   return true;
 }
 
@@ -169,7 +171,7 @@ void FlashRowWriter::remove(sqlite3_value* key) {
   if (!take_old_key(key)) {
     return;
   }
-  const FlashStore::Change change{live_.flash().hashed(old_key_bytes_), std::nullopt};
+  const FlashStore::Change change{old_key_, std::nullopt};
   live_.write({&change, 1});
 }
 
@@ -180,13 +182,13 @@ void FlashRowWriter::update(sqlite3_value* key, sqlite3_value** columns) {
   }
 }
 
-// UPDATE of the row old_key_bytes_.
+// Updates the row with the key old_key_.
 void FlashRowWriter::change(sqlite3_value* key_value, sqlite3_value* value) {
   const bool keeps_key = sqlite3_value_nochange(key_value) != 0;
   const bool keeps_value = sqlite3_value_nochange(value) != 0;
   bool real = false;
   if (keeps_value || (keeps_key && columns_.shows_reals(old_key_bytes_))) {
-    Result<bool> found = live_.flash().get(old_key_bytes_, stored_value_);
+    Result<bool> found = live_.flash().get(old_key_, stored_value_);
     live_.expect(found.take_status());
     real = found.value() && key_was_real(stored_value_);
     if (!found.value() || (keeps_key && keeps_value)) {
@@ -209,8 +211,10 @@ void FlashRowWriter::change(sqlite3_value* key_value, sqlite3_value* value) {
   } else {
     encode_value(value, real);
   }
-  const FlashStore::Change put{live_.flash().hashed(key_bytes_), value_bytes_};
-  if (key_bytes_ == old_key_bytes_) {
+  const bool same_key = key_bytes_ == old_key_bytes_;
+  const FlashStore::Change put{same_key ? old_key_ : live_.flash().hashed(key_bytes_),
+                               value_bytes_};
+  if (same_key) {
     live_.write({&put, 1});
     return;
   }
@@ -219,7 +223,7 @@ void FlashRowWriter::change(sqlite3_value* key_value, sqlite3_value* value) {
   if (other.value() && on_conflict() != SQLITE_REPLACE) {
     refuse_duplicate();
   }
-  const FlashStore::Change changes[] = {{live_.flash().hashed(old_key_bytes_), std::nullopt}, put};
+  const FlashStore::Change changes[] = {{old_key_, std::nullopt}, put};
   live_.write(changes);
   note_key();
 }

@@ -2,9 +2,9 @@
 // columns, and rows without a key, which get the digest of their value.
 //
 // Invariants
-//   I1  a failure changes nothing: everything is checked before LiveFlash is told.
-//   I2  no computed column is written: an INSERT that sets one is refused, and so is an UPDATE that
-//       sets one to anything else than it is.
+//   I1  a failure changes nothing, because everything is checked before LiveFlash changes anything.
+//   I2  no computed column is written. An INSERT that sets one is refused, and so is an UPDATE that
+//       sets one to another value than it has.
 #pragma once
 
 #include <cstddef>
@@ -21,16 +21,17 @@ namespace cuckoo {
 
 class FlashRowWriter {
  public:
-  // All outlive it.
+  // All arguments outlive this.
   FlashRowWriter(LiveFlash& live, const FlashColumns& columns, Connection& connection) noexcept
       : live_(live), columns_(columns), connection_(connection) {}
 
-  // A scan begins, perhaps of the statement that will write. A later seq was written since then.
+  // Notes that a scan begins, perhaps of the statement that will write. Rows with a later seq were
+  // written since then.
   void note_scan() noexcept { scan_lsn_ = live_.flash().next_lsn(); }
 
-  // `columns`: a value for each column. `key`: that of the row, which may be gone.
-  // LiveFlash::follow() came before. They throw SqlError.
-  void expect_none_computed(sqlite3_value** columns) const;  // of an INSERT, a command's too
+  // `columns` has a value for each column. `key` is that of the row, which may be gone.
+  // Call LiveFlash::follow() before. They throw SqlError.
+  void expect_none_computed(sqlite3_value** columns) const;  // for an INSERT, and for commands
   void insert(sqlite3_value** columns);
   void update(sqlite3_value* key, sqlite3_value** columns);
   void remove(sqlite3_value* key);
@@ -59,6 +60,7 @@ class FlashRowWriter {
 
   // Reused from row to row.
   std::vector<std::byte> key_bytes_, old_key_bytes_, value_bytes_, stored_value_;
+  HashedKey old_key_;  // of old_key_bytes_
   std::string key_text_, text_;
 };
 

@@ -29,8 +29,8 @@ FlashSurvey::FlashSurvey(LiveFlash& live)
   total_.free_bytes += geometry_.size_bytes() - live_units_.size() * geometry_.sector_size_bytes;
 }
 
-// A block of data has room behind its last record only if its stream still writes to it: that is
-// the newest of the hot ones and of the cold ones.
+// Looks at all blocks. A block of data has room after its last record only if its stream still
+// writes to it. That is the newest hot block, and the newest cold one.
 void FlashSurvey::survey_blocks(LiveFlash& live) {
   const FlashBlocks& table = live.flash().blocks();
   std::array<uint64_t, 2> newest{};

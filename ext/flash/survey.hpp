@@ -1,4 +1,4 @@
-// What each sector of a flash_kv holds, for flash_kv_info(), flash_kv_sectors() and flash_kv_map().
+// The contents of each sector, for flash_kv_info(), flash_kv_sectors() and flash_kv_map().
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@ const char* state_name(SectorState state) noexcept;
 struct SectorFacts {
   SectorState state = SectorState::kFree;
   uint32_t erase_count = 0;
-  // The sum is the sector's size. Live: newest versions of keys, headers, the newest checkpoint.
+  // These add up to the sector's size. Live are newest versions of keys, headers, and the newest
+  // checkpoint.
   uint64_t live_bytes = 0;
   uint64_t dead_bytes = 0;
   uint64_t free_bytes = 0;
@@ -30,14 +31,14 @@ class FlashSurvey {
   const FlashGeometry& geometry() const noexcept { return geometry_; }
   uint64_t sectors() const noexcept { return geometry_.sectors(); }
   SectorFacts sector(uint64_t index) const noexcept;
-  // The sums of all sectors.
+  // Returns the sums over all sectors.
   const SectorFacts& total() const noexcept { return total_; }
 
  private:
   struct Block {
     SectorState state = SectorState::kFree;
     uint32_t erase_count = 0;
-    uint32_t used_units = 0;  // what lies behind is free
+    uint32_t used_units = 0;  // the units after these are free
   };
 
   void survey_blocks(LiveFlash& live);
@@ -46,8 +47,8 @@ class FlashSurvey {
 
   FlashGeometry geometry_;
   uint32_t units_per_sector_;
-  std::vector<Block> blocks_;         // those that were ever used; the others are free
-  std::vector<uint16_t> live_units_;  // of each sector of these
+  std::vector<Block> blocks_;         // those that were ever used; all others are free
+  std::vector<uint16_t> live_units_;  // of each sector of these blocks
   SectorFacts total_;
 };
 

@@ -9,9 +9,9 @@
 namespace cuckoo {
 namespace {
 
-constexpr double kProbeCost = 40;        // behind a look-up by rowid, before one by a text
+constexpr double kProbeCost = 40;        // more than a look-up by rowid, less than one by a text
 constexpr double kCostOfScannedRow = 8;  // its header is read from the log
-constexpr double kCostOfPassedRow = 4;   // the same, but nothing is done with it
+constexpr double kCostOfPassedRow = 4;   // its header is read, but the row is not given
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void FlashTable::rename(const std::string& name) {
 
 // --- planning ----------------------------------------------------------------------------------
 
-// The plan, and its argument; kScanPlan: there is none.
+// Returns the plan, and chooses its argument. Returns kScanPlan if there is no look-up.
 int FlashTable::plan_look_up(sqlite3_index_info* info) const {
   int by_seq = -1;
   for (int i = 0; i < info->nConstraint; ++i) {
@@ -51,14 +51,14 @@ int FlashTable::plan_look_up(sqlite3_index_info* info) const {
     if (!equal || constraint.usable == 0) {
       continue;
     }
-    // With another collation SQLite compares: all rows are given to it.
+    // If the condition has another collation, SQLite gets all rows and compares them itself.
     if (constraint.iColumn == kKeyColumn &&
         sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0) {
       info->aConstraintUsage[i].argvIndex = 1;
       info->aConstraintUsage[i].omit =
           columns_.has_number_keys() ? 1 : 0;  // equal_keys.hpp, I1, I2
-      // One value of a list after the other, SQLite would compare each of them as if it had no
-      // affinity. Of the whole list it asks the condition itself.
+      // If SQLite passed the values of a list one by one, it would compare each as if it had no
+      // affinity. With the whole list, it tests the condition itself.
       return !columns_.has_number_keys() && sqlite3_vtab_in(info, i, 1) != 0 ? kListPlan
                                                                              : kProbePlan;
     }
@@ -69,7 +69,7 @@ int FlashTable::plan_look_up(sqlite3_index_info* info) const {
   if (by_seq < 0) {
     return kScanPlan;
   }
-  info->aConstraintUsage[by_seq].argvIndex = 1;  // SQLite compares once more, by its own rules
+  info->aConstraintUsage[by_seq].argvIndex = 1;  // SQLite compares again, by its own rules
   return kSeqPlan;
 }
 
@@ -85,9 +85,9 @@ bool FlashTable::best_index(sqlite3_index_info* info) {
     info->estimatedRows = 1;
     info->estimatedCost = plan == kSeqPlan ? kProbeCost + kCostOfPassedRow * rows : kProbeCost;
   }
-  // One number may equal several texts: 5 equals '5' and '05'. If SQLite were told of one row, an
-  // UPDATE would stop at the first, and a sort or a LEFT JOIN would be left out. The table may come
-  // to hold such texts after the statement was prepared. In a column of numbers there are none.
+  // One number may equal several texts: 5 equals '5' and '05'. If SQLite were told that there is
+  // only one row, an UPDATE would stop at the first, and SQLite would leave out a sort or a LEFT
+  // JOIN. The table may get such texts after the statement was prepared. A column of numbers can't.
   const bool unique = plan == kSeqPlan || (plan == kProbePlan && columns_.has_number_keys());
   info->idxFlags = unique ? SQLITE_INDEX_SCAN_UNIQUE : 0;
   if (plan != kScanPlan) {

@@ -1,9 +1,8 @@
-// The virtual table flash_kv: an exact map. What a table does is done by its members, a subject
-// each:
+// The virtual table flash_kv: an exact map. Its members do the work, each for one subject:
 //   FlashColumns    the columns, visible and hidden
 //   FlashRowWriter  INSERT, UPDATE and DELETE
 //   EqualKeys       which keys a look-up finds
-//   Cursor          the rows that a statement is given; FlashRow: one of them
+//   Cursor          the rows that a statement gets; FlashRow is one of them
 #pragma once
 
 #include <span>
@@ -26,14 +25,14 @@ class FlashTable : public StoredTable<LiveFlash> {
   class Cursor;  // cursor.hpp
   using enum FlashColumns::Column;
 
-  // What xBestIndex tells xFilter: a plan, and what of each row is asked for.
+  // idxNum, from xBestIndex to xFilter: a plan, and flags for the parts of a row that it needs.
   enum Plan : int {
     kScanPlan = 0,   // all rows, by seq
     kProbePlan = 1,  // key = values[0]
     kSeqPlan = 2,    // seq = values[0]: its row is found among the headers of all
     kListPlan = 3,   // key IN values[0], which holds all of the list
     kPlanMask = 3,
-    kNeedsKey = 4,  // a scan that does not is a count, until a column is asked for all the same
+    kNeedsKey = 4,  // without it, a scan only counts rows, unless a column is asked for after all
     kNeedsValue = 8,
     kNeedsPlace = 16,  // seq or sector
   };
@@ -55,13 +54,13 @@ class FlashTable : public StoredTable<LiveFlash> {
   const FlashColumns& columns() const noexcept { return columns_; }
   EqualKeys& equal_keys() noexcept { return equal_keys_; }
   FlashRowWriter& rows() noexcept { return rows_; }
-  // Scans that have not listed their rows (Cursor::list).
+  // Keep the list of scans that have not listed their rows (Cursor::list).
   void add_unlisted(Cursor& scan) { unlisted_.push_back(&scan); }
   void drop_unlisted(const Cursor& scan) noexcept { std::erase(unlisted_, &scan); }
 
  private:
   int plan_look_up(sqlite3_index_info* info) const;
-  void list_scans();  // before a change: what they have not given yet
+  void list_scans();  // before a change, lists the remaining rows of each
 
   static std::span<const Command<FlashTable>> commands() noexcept;
   void run_clear(sqlite3_value*) { live_->clear(); }

@@ -25,7 +25,7 @@ void put_bytes(std::byte type, std::span<const std::byte> bytes, std::vector<std
   out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
-// A sign bit more than the value has, in whole bytes; 0 takes none.
+// Returns how many whole bytes the value takes with its sign bit; 0 takes none.
 size_t integer_bytes(int64_t value) noexcept {
   const auto magnitude = static_cast<uint64_t>(value < 0 ? ~value : value);
   return value == 0 ? 0 : static_cast<size_t>(std::bit_width(magnitude)) / 8 + 1;
@@ -60,7 +60,8 @@ bool is_own_integer(std::span<const std::byte> bytes) noexcept {
   return bytes.size() <= 8 && bytes.size() == integer_bytes(integer_of(bytes));
 }
 
-// Is it the encoding of the key that it shows? Else the key would not be found by its value.
+// Returns whether the bytes are the encoding of the key that they show. If not, a look-up by that
+// key would not find them.
 bool is_own_key(std::span<const std::byte> key, DigestKind kind) {
   const std::span<const std::byte> bytes = behind_type(key);
   if (key[0] == kReal && bytes.size() == 8) {
@@ -70,7 +71,7 @@ bool is_own_key(std::span<const std::byte> key, DigestKind kind) {
   return key[0] != kText || bytes.size() != 2 * digest_bytes(kind) || !from_hex(bytes, digest);
 }
 
-// Type 1 … 4, in the encoding that has no other; false: it is none of them.
+// Gives SQLite a value of type 1 to 4. Returns false if the bytes are not the only encoding of one.
 bool result_typed(sqlite3_context* context, std::byte type, std::span<const std::byte> bytes) {
   const auto* text = reinterpret_cast<const char*>(bytes.data());
   if (type == kInteger && is_own_integer(bytes)) {
@@ -91,7 +92,7 @@ bool result_typed(sqlite3_context* context, std::byte type, std::span<const std:
 }  // namespace
 
 KeyView flash_view_of(sqlite3_value* value, Affinity affinity, std::string& buffer) {
-  // A TEXT is looked at before anything converts it.
+  // Reads the bytes of a TEXT before anything converts it.
   const bool text = sqlite3_value_type(value) == SQLITE_TEXT;
   const std::string_view bytes = text ? text_bytes(value, buffer) : std::string_view();
   KeyView key;

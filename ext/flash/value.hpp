@@ -27,45 +27,46 @@
 
 namespace cuckoo {
 
-// A key or a value after its column's affinity; like key_of(), but of a UTF-16 database's texts
-// nothing is lost. A view of the value or of `buffer`.
+// Returns a key or a value after its column's affinity, like key_of(). But texts of a UTF-16
+// database lose nothing. The result is a view of the value or of `buffer`.
 KeyView flash_view_of(sqlite3_value* value, Affinity affinity, std::string& buffer);
 
-// Valid until the digester's next call. Throws SqlError where OpenSSL does not offer the algorithm.
+// The result is valid until the digester's next call. Throws SqlError if OpenSSL does not offer the
+// algorithm.
 std::span<const std::byte> content_digest(Digester& digester, DigestKind kind,
                                           std::span<const std::byte> content);
 
-// `key` is not NULL. Texts that look like a digest of `kind` are stored as one.
+// Encodes a key that is not NULL. A text that looks like a digest of `kind` is stored as one.
 void encode_flash_key(const KeyView& key, DigestKind kind, std::vector<std::byte>& out);
-// The digest itself.
+// Encodes the digest itself as a key.
 void encode_flash_address(std::span<const std::byte> digest, std::vector<std::byte>& out);
-// Was a whole number given as a real? Its key is stored as an integer, and the value of its row
-// keeps that (key_was_real()).
+// Returns whether a whole number was given as a real. Its key is stored as an integer, and the
+// value of its row keeps that fact (key_was_real()).
 bool is_whole_real(const KeyView& key) noexcept;
 
 void encode_flash_value(const KeyView& value, bool key_was_real, std::vector<std::byte>& out);
 
 bool is_number_key(std::span<const std::byte> key) noexcept;
-// The key as a text, a view of it or of `buffer`; nothing when it is of another type.
+// Returns the key as a text, a view of it or of `buffer`; nothing if it has another type.
 std::optional<std::string_view> text_of_flash_key(std::span<const std::byte> key,
                                                   std::string& buffer);
 
-// As the result of a column. kCorrupt: no bytes of a key (a value).
+// Give SQLite the result of a column. Return kCorrupt if the bytes are no key, or no value.
 Status result_flash_key(sqlite3_context* context, std::span<const std::byte> key, bool was_real,
                         DigestKind kind);
 Status result_flash_value(sqlite3_context* context, std::span<const std::byte> value);
 
-// Does a column show this key differently when it was given as a real?
+// Returns whether a column shows this key differently if it was given as a real.
 bool may_be_whole_real(std::span<const std::byte> key) noexcept;
 bool key_was_real(std::span<const std::byte> value) noexcept;
 void set_key_was_real(std::vector<std::byte>& value, bool real) noexcept;
-// The type of a stored value, and its bytes. A digest is computed of those of a text or a BLOB.
+// The type of a stored value, and its bytes. The digest of a text or a BLOB is made of these bytes.
 struct FlashContent {
-  int type = 0;  // SQLITE_TEXT, …
+  int type = 0;  // SQLITE_TEXT and so on
   std::span<const std::byte> bytes;
 };
 FlashContent content_of(std::span<const std::byte> value) noexcept;
-// The digest of a stored value in hex digits. Empty: a value without one.
+// Returns the digest of a stored value in hex digits, or an empty text if it has none.
 std::string digest_text(Digester& digester, DigestKind kind, std::span<const std::byte> value);
 
 }  // namespace cuckoo

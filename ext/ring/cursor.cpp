@@ -1,4 +1,4 @@
-// HashRingTable::Cursor: the nodes, one node, the owners of a key.
+// HashRingTable::Cursor: gives all nodes, one node, or the owners of a key.
 #include <charconv>
 #include <cmath>
 #include <string_view>
@@ -12,7 +12,7 @@
 namespace cuckoo {
 namespace {
 
-// A whole number as an integer, as a column of type NUMERIC would show it.
+// Gives a whole number as an integer, as a column of type NUMERIC would.
 void result_weight(sqlite3_context* context, double weight) {
   if (weight == std::floor(weight)) {
     sqlite3_result_int64(context, static_cast<sqlite3_int64>(weight));  // at most 1e15
@@ -97,9 +97,10 @@ void HashRingTable::Cursor::skip_gone() {
   }
 }
 
-// ketama's clients know texts only: the key as CAST(key AS TEXT) has it, a BLOB's bytes. JavaScript
-// knows no integers, and binds 42 as 42.0: from format 2 on that is '42', too. The text of other
-// reals is core's, not SQLite's, so that an owner does not depend on SQLite's version.
+// Returns a key's position on the ring. ketama's clients know texts only, so a key is taken as
+// CAST(key AS TEXT) gives it, a BLOB as its bytes. JavaScript has no integers, and binds 42 as
+// 42.0. From format 2 on, that is '42', too. core writes the text of other reals, not SQLite, so
+// that an owner does not depend on SQLite's version.
 uint64_t HashRingTable::Cursor::position_of(const KeyView& key) const {
   const HashRing& ring = live_.ring();
   if (ring.options().algorithm != RingAlgorithm::kKetama) {
@@ -165,8 +166,8 @@ void HashRingTable::Cursor::note_replicas() {
   }
 }
 
-// The row's node in the ring as it is now, null when it is gone; valid until the ring may change.
-// Whatever may read the ring anew comes before the node is taken from it.
+// Returns the row's node in the current ring, or null if it is gone. The result is valid until the
+// ring may change. Anything that may read the ring anew comes first.
 const RingNode* HashRingTable::Cursor::node_now(bool for_share) {
   if (!live_.current()) {  // something was rolled back, or another table took this one's place
     live_.follow();

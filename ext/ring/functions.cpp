@@ -8,7 +8,7 @@
 namespace cuckoo {
 namespace {
 
-// Calls use(ring) with the hash_ring that the argument names. Nothing when it is NULL.
+// Calls use(ring) with the hash_ring that the argument names. Does nothing if it is NULL.
 template <class Use>
 void with_ring(sqlite3_context* context, sqlite3_value* name, const char* function, Use&& use) {
   if (sqlite3_value_type(name) == SQLITE_NULL) {

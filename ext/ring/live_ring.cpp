@@ -23,12 +23,12 @@ RingRecord LiveRing::stored_record(const ShadowStore::HeldRecord& held) const {
   return *record;
 }
 
-// I1: in a write transaction of anybody the record is compared each time.
+// By I1, compares the record each time while this connection has a write transaction in the schema.
 void LiveRing::follow() {
   expect_own_name();
   carry_out_rollback();
   const uint32_t version = data_version();
-  if (current() && !provisional_ && version == seen_version_) {
+  if (current() && !provisional_ && version == seen_version_ && !written_amid()) {
     return;
   }
   read_config([this] {
@@ -61,8 +61,8 @@ void LiveRing::build() {
   throw_if(table(), ring_->build([this] { return store_.poll(); }));
 }
 
-// `change` the ring in memory, which answers with a Status, then `write` what it changed. `name`: a
-// node's, to be written.
+// Calls `change` with the ring in memory, which returns a Status, and then `write`, which stores
+// the change. `name` is the name of a node that will be written.
 template <class Change, class Write>
 void LiveRing::change(std::string_view name, Change&& change, Write&& write) {
   follow();
@@ -200,7 +200,7 @@ std::vector<std::byte> LiveRing::export_image() {
   return encode_ring_image(*ring_, key_type_);
 }
 
-// Against what is stored, not against memory, which those who read it now keep.
+// Checks the stored ring. Leaves the ring in memory to statements that read it now.
 void LiveRing::check_stored() {
   follow();
   read_config([this] {

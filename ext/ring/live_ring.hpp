@@ -1,18 +1,18 @@
 // One hash_ring table as this connection sees it: its shadow tables and the ring in memory.
 //
-// Every change is written at once; memory is a cache of what is stored, told by the record.
+// Every change is written at once. Memory is a cache of the stored ring, which the record names.
 //
 // Invariants
-//   I1  after follow() memory holds what is stored, as this connection sees it: it was read, or its
-//       record compared, since anything may have changed. In a write transaction anything may have
-//       changed at any time: a roll-back to a savepoint is not announced to a table that was made
-//       behind it.
+//   I1  after follow() memory holds the stored ring, as this connection sees it: it was read, or
+//       its record was compared, since anything may have changed. In a write transaction anything
+//       may have changed at any time, because SQLite does not announce a roll-back to a savepoint
+//       that is older than the table.
 //   I2  a look-up never writes.
-//   I3  an error before the first write of a change leaves all as it was; one after it is
+//   I3  an error before the first write of a change leaves all as it was. An error after it is
 //       SQLITE_IOERR (or FULL, NOMEM, INTERRUPT), for which SQLite undoes the statement or the
 //       transaction.
-//   I4  version() differs whenever the ring in memory may be another one than before, or changed.
-//       What was taken from the ring at another version is not used: a node's address least of all.
+//   I4  version() differs whenever the ring in memory changed, or may be another one. Nothing that
+//       was taken from the ring at another version is used, least of all a node's address.
 #pragma once
 
 #include <array>
@@ -43,7 +43,7 @@ class LiveRing final : public LiveTable {
   RingStore& store() noexcept { return store_; }
   void orphan() noexcept override { ring_.reset(); }
 
-  // What the type of the key's column makes of a key; each instance of the table says the same.
+  // Sets how the key column's type converts keys. Each instance of the table sets the same.
   void set_key_type(RingKeyType type) noexcept { key_type_ = type; }
   RingKeyType key_type() const noexcept { return key_type_; }
 
@@ -51,9 +51,10 @@ class LiveRing final : public LiveTable {
   void commit() noexcept { end_transaction(); }
 
   void follow() override;
-  void prepare();  // follow(), then what look-ups need
-  void build();    // what look-ups need, of the ring that is in memory
-  // As far as is known without asking SQLite: between two rows of a statement.
+  void prepare();  // calls follow() and build()
+  void build();    // makes the points of the ring in memory, which look-ups need
+  // Returns whether memory is current, as far as we know without asking SQLite. Enough between two
+  // rows of a statement.
   bool current() const noexcept {
     return ring_ != nullptr && !stale_ && !rolled_back() && has_own_name();
   }
@@ -61,13 +62,13 @@ class LiveRing final : public LiveTable {
   uint64_t version() const noexcept { return version_; }    // I4
   const HashRing& ring() const noexcept { return *ring_; }  // after follow()
 
-  // In a write transaction.
+  // Called in a write transaction.
   uint32_t insert(const std::string& name, double weight);
   void update(uint32_t id, const std::string& name, double weight);
   void remove(uint32_t id);
   void clear();
-  // In the place of all that is there. Throws SqlError; nothing was changed unless its code undoes
-  // the statement (I3).
+  // Replaces everything by the image. Throws SqlError. If its code does not undo the statement,
+  // nothing was changed (I3).
   void import(const RingImage& image);
 
   std::string mark();
@@ -92,7 +93,7 @@ class LiveRing final : public LiveTable {
   std::shared_ptr<HashRing> ring_;
   RingRecord record_;
   RingRecord::Bytes seen_{};  // the record that ring_ belongs to
-  bool stale_ = false;        // … or not: something was rolled back
+  bool stale_ = false;        // something was rolled back, so the stored ring may be another
   uint64_t version_ = 0;
 };
 

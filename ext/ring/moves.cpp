@@ -13,7 +13,7 @@
 namespace cuckoo {
 namespace {
 
-// In the order of the declaration; the arguments are hidden.
+// The columns in the order of the declaration; the arguments are hidden.
 enum Column : int { kFrom, kTo, kShare, kRing, kAction, kNode, kValue };
 constexpr int kArguments = 4;
 constexpr int kAllGiven = (1 << kArguments) - 1;
@@ -103,7 +103,7 @@ void HashRingMoves::Cursor::read_value(sqlite3_value* value, Action action) {
   weight_ = sqlite3_value_double(value);
 }
 
-// Makes the change. The id of a node that has another name afterwards, else 0.
+// Makes the change. Returns the id of a node that it renames, otherwise 0.
 uint32_t HashRingMoves::Cursor::change(HashRing& ring) const {
   const RingNode* const node = ring.find(node_);
   if (action_ == Action::kAdd) {

@@ -1,6 +1,6 @@
 // hash_ring_moves(ring, 'add' | 'remove' | 'weight' | 'rename', node [, weight or new name]): a
-// table-valued function. Which share of the key space a change of that hash_ring would move from
-// which node to which; nothing is changed.
+// table-valued function. It shows which share of the key space would move from which node to which,
+// if that hash_ring were changed so. It changes nothing.
 #pragma once
 
 #include <string>
@@ -40,12 +40,12 @@ class HashRingMoves::Cursor {
   struct Move {
     std::string from;
     std::string to;
-    bool from_node;  // else from nobody: the ring was empty
+    bool from_node;  // false: the ring was empty, so the key space had no owner
     bool to_node;
     double share;
   };
   enum class Action { kAdd, kRemove, kWeight, kRename };
-  // False: an argument is NULL, so there is nothing to say.
+  // Returns false if an argument is NULL, so that there are no rows.
   bool read(int plan, sqlite3_value** values);
   void read_value(sqlite3_value* value, Action action);
   void compute();

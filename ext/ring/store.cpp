@@ -55,7 +55,7 @@ constexpr char kWritePage[] =
     "INSERT INTO \"%w\".\"%w_pages\" VALUES (?1, ?2)"
     " ON CONFLICT (id) DO UPDATE SET page = excluded.page";
 
-// id, weight, and a CRC of both and the name.
+// Encodes id, weight, and a CRC of both and the name.
 std::array<std::byte, kNodeBytes> encode_node(const RingNode& node) noexcept {
   std::array<std::byte, kNodeBytes> bytes{};
   store_le(bytes.data(), node.id);
@@ -217,7 +217,7 @@ RingOptions RingStore::stored_options() {
     const auto dialect = choice_of<KetamaDialect>(stored.text("dialect"), kDialects);
     stored.expect(dialect.has_value(), "dialect");
     options.dialect = *dialect;
-    if (stored.has("key_hash")) {  // else md5
+    if (stored.has("key_hash")) {  // without the row it is md5
       const auto key_hash = choice_of<KetamaKeyHash>(stored.text("key_hash"), kKeyHashes);
       stored.expect(key_hash.has_value() && *key_hash != KetamaKeyHash::kMd5, "key_hash");
       options.key_hash = *key_hash;

@@ -5,7 +5,7 @@
 //                                             table of owners
 //   <table>_items(key PRIMARY KEY, value)     the nodes: name -> id, weight
 //
-// Nothing read from them is trusted: what breaks an invariant is SQLITE_CORRUPT_VTAB with a text.
+// Nothing read from them is trusted. A broken invariant is SQLITE_CORRUPT_VTAB with a text.
 #pragma once
 
 #include <array>
@@ -25,14 +25,14 @@ namespace cuckoo {
 extern const std::array<ShadowTable, 3> kRingTables;
 
 std::span<const OptionSpec> ring_option_specs() noexcept;
-// Throws SqlError that names the table when options contradict one another. Without the option the
-// seed is 0: machines that replay the same statements name the same owners.
+// Throws SqlError that names the table if options contradict one another. If the seed is not given,
+// it is 0, so that machines that replay the same statements name the same owners.
 RingOptions chosen_ring_options(const std::string& table, const Options& options);
-// As CREATE VIRTUAL TABLE would have them: "hash_ring(algorithm = slots, seed = 0)".
+// Returns them as CREATE VIRTUAL TABLE has them: "hash_ring(algorithm = slots, seed = 0)".
 std::string describe(const RingOptions& options);
 
-// What tells one state of a table from every other: how often it was changed, and digests of all
-// that is stored. Equal bytes: the ring in memory is the one that is stored.
+// The record tells one state of a table from every other. It has the number of changes, and digests
+// of everything stored. If its bytes are equal, the ring in memory is the stored one.
 class RingRecord {
  public:
   static constexpr size_t kBytes = 48;
@@ -55,12 +55,12 @@ class RingStore final : public ShadowStore {
 
   // All throw SqlError.
   void create(const RingOptions& options);
-  // What is stored, checked against the record.
+  // Loads the stored ring, and checks it against the record.
   std::shared_ptr<HashRing> load(const RingRecord& record);
 
-  void write_options(const RingOptions& options);  // in the place of those that are there
-  // SQLite changes what is no well-formed text when it converts it to UTF-16: such a node would
-  // have another name when it is read.
+  void write_options(const RingOptions& options);  // replaces those that are there
+  // Throws if the name is no well-formed text. SQLite changes such a text when it converts it to
+  // UTF-16, so the node would have another name when it is read.
   void expect_storable(const std::string& name);
   void write_node(const RingNode& node);
   void erase_node(const std::string& name);

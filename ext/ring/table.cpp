@@ -20,7 +20,7 @@ bool is_equality(int op) noexcept {
   return op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS;
 }
 
-// Says something about the column's value; LIMIT, OFFSET and tests for NULL don't.
+// Returns whether a constraint compares the column's value. LIMIT, OFFSET and tests for NULL don't.
 bool is_comparison(int op) noexcept {
   switch (op) {
     case SQLITE_INDEX_CONSTRAINT_ISNULL:
@@ -33,7 +33,7 @@ bool is_comparison(int op) noexcept {
   }
 }
 
-// INTEGER and NUMERIC make the same of a key.
+// Returns the type of the keys. INTEGER and NUMERIC convert a key in the same way.
 RingKeyType key_type_of(Affinity affinity) noexcept {
   switch (affinity) {
     case Affinity::kText:
@@ -49,7 +49,7 @@ RingKeyType key_type_of(Affinity affinity) noexcept {
   return RingKeyType::kNone;
 }
 
-// How a table is declared that has keys of that type.
+// Returns the declaration of a table that has keys of that type.
 const char* key_declaration(RingKeyType type) noexcept {
   switch (type) {
     case RingKeyType::kText:
@@ -92,8 +92,8 @@ HashRingTable::HashRingTable(const ModuleArguments& arguments)
   live_->set_key_type(key_type_of(key_affinity_));
 }
 
-// The hidden command column is called like the table. A hidden column without a type would have
-// NUMERIC affinity, from the word HIDDEN, and key IN (1, '1') one value.
+// The hidden command column has the table's name. A hidden column without a type would get NUMERIC
+// affinity from the word HIDDEN, and key IN (1, '1') would be one value.
 std::string HashRingTable::declaration() const {
   return sql_text(
       "CREATE TABLE x(node TEXT, weight NUMERIC, share REAL, key %s HIDDEN,"
@@ -116,9 +116,9 @@ void HashRingTable::rename(const std::string& name) {
 
 namespace {
 
-// What the constraints say about the columns that only a key gives a meaning.
+// The constraints on columns that have a meaning only with a key, and on the node.
 struct Constraints {
-  int node = -1;  // an equality that can be used; its number
+  int node = -1;  // the number of an equality that can be used
   int key = -1;
   int replicas = -1;
   bool other_collation = false;
@@ -165,8 +165,8 @@ Constraints read_constraints(sqlite3_index_info* info) {
   return found;
 }
 
-// The columns used tell also of what is no constraint. But an UPDATE says that it uses all of them,
-// which nothing else does: who reads the command column?
+// `columns_used` has columns without a constraint, too. Only an UPDATE uses all of them, because no
+// query reads the command column.
 HashRingTable::Plan plan_of(const Constraints& found, uint64_t columns_used) {
   constexpr uint64_t kKeyColumns =
       uint64_t{1} << kKey | uint64_t{1} << kReplicas | uint64_t{1} << kReplica;
@@ -191,8 +191,8 @@ HashRingTable::Plan plan_of(const Constraints& found, uint64_t columns_used) {
 
 }  // namespace
 
-// A plan that can't answer is dear, not impossible: SQLite takes any other, and if there is none
-// the statement says what is missing.
+// A plan that can't answer is expensive, not impossible. So SQLite takes any other plan, and if
+// there is none, the statement's error says what is missing.
 bool HashRingTable::best_index(sqlite3_index_info* info) {
   const Constraints found = read_constraints(info);
   const Plan plan = plan_of(found, info->colUsed);
@@ -339,7 +339,7 @@ void HashRingTable::update(int count, sqlite3_value** values, sqlite3_int64& row
   sqlite3_value** const columns = values + 2;
   const bool inserting = is_null(values[0]);
   if (!inserting) {
-    node_of_rowid(sqlite3_value_int64(values[0]));  // refuses the row of a key
+    node_of_rowid(sqlite3_value_int64(values[0]));  // throws for the row of a key
   }
   refuse_computed(columns, inserting ? nullptr : values[0]);
   if (!is_null(columns[kCommand])) {
@@ -363,7 +363,7 @@ void HashRingTable::update(int count, sqlite3_value** values, sqlite3_int64& row
   }
 }
 
-// Options that CREATE names stay true. Those it does not name are replaced.
+// Throws if the image contradicts options that CREATE names. Others are replaced.
 void HashRingTable::expect_own_options(const RingImage& image) const {
   const RingOptions own = chosen_ring_options(name(), options_);
   const RingOptions& its = image.options;

@@ -1,12 +1,12 @@
-// The virtual table hash_ring. With a key, its owners; without one, the nodes.
+// The virtual table hash_ring. With a key, it has the key's owners; without one, the nodes.
 //
-// A row's rowid has the node's id in the low 17 bits; above them, below 2^53, 0 in a node's own
-// row, else a hash of key, replica and replicas: SQLite drops rows with equal rowids when it joins
-// the branches of an OR.
+// A row's rowid has the node's id in the low 17 bits. The bits above them, below 2^53, are 0 in a
+// node's own row. In the row of a key they are a hash of key, replica and replicas, because SQLite
+// drops rows with equal rowids when it joins the branches of an OR.
 //
 // A statement may stay open while its ring changes. Then the nodes, and the owner of a key, are
-// shown as they are when a column is read, as an ordinary table's row would be; a node that is gone
-// is NULL. The replicas of a key stay those that were found: they are different nodes.
+// shown as they are when a column is read, like the row of an ordinary table. A node that is gone
+// is NULL. The replicas of a key stay those that were found, because they are different nodes.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class HashRingTable : public StoredTable<LiveRing> {
  public:
   class Cursor;
 
-  // In the order of the declaration; the command column is the last.
+  // The columns in the order of the declaration. The command column is the last one.
   enum Column : int {
     kNode,
     kWeight,
@@ -39,11 +39,11 @@ class HashRingTable : public StoredTable<LiveRing> {
     kCommand,
   };
 
-  // A row's number: the node's, and a hash.
+  // The bits of a rowid: the node's id, and a hash.
   static constexpr unsigned kIdBits = 17;
   static constexpr unsigned kRowHashBits = 36;
 
-  // What xBestIndex tells xFilter.
+  // idxNum, from xBestIndex to xFilter.
   enum Plan : int {
     kNodesPlan = 0,
     kNodePlan = 1,             // node = values[0]
@@ -68,8 +68,8 @@ class HashRingTable : public StoredTable<LiveRing> {
   void rename(const std::string& name);
 
   Affinity key_affinity() const noexcept { return key_affinity_; }
-  // UPDATE … FROM reads all columns and hands them back as if they were new: a share that was read
-  // is not written.
+  // Notes that a statement read the share. UPDATE … FROM reads all columns and passes them back as
+  // if they were new, so a share that was read is not a change.
   void share_was_read(uint32_t id, double share);
 
  private:
@@ -79,7 +79,7 @@ class HashRingTable : public StoredTable<LiveRing> {
   uint32_t node_of_rowid(sqlite3_int64 rowid) const;
   std::string node_name(sqlite3_value* value) const;
   double node_weight(sqlite3_value* value) const;
-  // Another node called so: removed under OR REPLACE, else an error.
+  // If another node has that name, removes it under OR REPLACE, otherwise throws.
   void resolve_conflict(const std::string& node, uint32_t own_id);
   void refuse_computed(sqlite3_value** columns, sqlite3_value* old_rowid) const;
 
@@ -93,14 +93,15 @@ class HashRingTable : public StoredTable<LiveRing> {
   std::string declared_name_;
   std::string key_type_;
   Affinity key_affinity_ = Affinity::kNone;
-  std::vector<double> shares_read_;  // by id
+  std::vector<double> shares_read_;  // a node's, at its id
 };
 
 class HashRingTable::Cursor {
  public:
   explicit Cursor(HashRingTable& table);
 
-  // Once a row of a join: what an owner needs stands here, the rest behind a call.
+  // Called for each row of a join. So the look-up of an owner is inline, and the rest is in a
+  // function.
   void filter(int plan, const char*, int, sqlite3_value** values) {
     plan_ = plan;
     row_ = 0;
@@ -139,7 +140,7 @@ class HashRingTable::Cursor {
  private:
   bool has_key() const noexcept { return plan_ == kOwnerPlan || plan_ == kOwnersPlan; }
   uint32_t node_id() const noexcept { return plan_ == kOwnerPlan ? owner_ : ids_[row_]; }
-  void skip_gone();  // nodes removed since the scan began
+  void skip_gone();  // skips nodes that were removed since the scan began
   void filter_other(sqlite3_value** values);
   void filter_nodes(sqlite3_value** values);
   void filter_owners(sqlite3_value** values);
@@ -160,7 +161,7 @@ class HashRingTable::Cursor {
   uint32_t owner_ = 0;
   uint64_t version_ = 0;       // of the ring that owner_ is from
   std::vector<uint32_t> ids_;  // all plans but kOwnerPlan
-  // kOwnersPlan: of each of ids_, when it was found. There may be more, of a row before.
+  // In kOwnersPlan, each replica as it was when it was found. May have more, from an earlier row.
   struct Replica {
     std::string node;
     double weight = 0;

@@ -1,14 +1,14 @@
-// Everything the loadable module allocates goes through SQLite's allocator, so that its memory
-// limits and statistics see it. Only in the module, where no symbol but the entry point is exported
-// and the C++ runtime is linked in: an application keeps its own operator new.
+// In the loadable module, operator new takes its memory from SQLite's allocator, so SQLite's memory
+// limits and statistics count it. An application keeps its own operator new, because the module
+// exports only its entry point and links the C++ runtime in.
 //
-// Invariant: operator new aligns to 8 bytes and no more, because sqlite3_malloc64() promises no
-// more: an SQLite that is compiled without malloc_usable_size() puts the size, 8 bytes, before each
-// allocation. CMakeLists.txt tells the compiler so; by itself it counts on 16. Types that ask for
-// more than 8 come to the aligned operator new: with libc++, what has a std::function in it.
+// Invariant: operator new aligns to 8 bytes and no more. sqlite3_malloc64() promises no more,
+// because an SQLite that is compiled without malloc_usable_size() puts the size, 8 bytes, before
+// each allocation. Compilers assume 16, so CMakeLists.txt tells them. Types that need more than 8
+// come to the aligned operator new: with libc++, a class that has a std::function in it.
 //
-// Nothing in the module allocates before the entry point has the routine table: there are no static
-// objects with constructors that do.
+// Nothing in the module allocates before the entry point has the routine table, because no static
+// object has a constructor that does.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +27,7 @@ void* allocate(std::size_t bytes) noexcept {
   return sqlite3_api == nullptr ? nullptr : sqlite3_malloc64(bytes == 0 ? 1 : bytes);
 }
 
-// Aligned as asked, to 8 at least. The address that SQLite gave is stored before what is returned.
+// Aligns as asked, to 8 at least. Stores the address that SQLite gave in front of the one returned.
 void* allocate(std::size_t bytes, std::align_val_t alignment) noexcept {
   static_assert(sizeof(void*) <= kAlignment);
   const std::size_t boundary = std::max(static_cast<std::size_t>(alignment), kAlignment);

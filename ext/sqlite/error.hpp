@@ -25,8 +25,8 @@ class SqlError : public std::exception {
   std::string message_;
 };
 
-// core's error as SQLite's: "full: …" and invalid arguments are SQLITE_ERROR (the transaction goes
-// on), broken rows SQLITE_CORRUPT_VTAB.
+// Turns core's error into SQLite's. "full: …" and invalid arguments become SQLITE_ERROR, after
+// which the transaction goes on. Broken rows become SQLITE_CORRUPT_VTAB.
 inline SqlError sql_error(const std::string& table, const Error& error) {
   switch (error.code) {
     case ErrorCode::kFull:
@@ -51,14 +51,14 @@ inline void throw_if(const std::string& table, const Status& status) {
   }
 }
 
-// The value, or throws the failure as throw_if() does.
+// Returns the value, or throws the failure as throw_if() does.
 template <class Value>
 Value value_or_throw(const std::string& table, Result<Value> result) {
   throw_if(table, result.take_status());
   return std::move(result.value());
 }
 
-// Codes for which SQLite undoes the statement or the whole transaction.
+// Returns whether SQLite undoes the statement or the whole transaction for this code.
 inline bool undoes_transaction(int code) noexcept {
   switch (code & 0xFF) {
     case SQLITE_FULL:
@@ -71,25 +71,26 @@ inline bool undoes_transaction(int code) noexcept {
   }
 }
 
-// Of a failure in the middle of writing: what makes SQLite undo it.
+// Returns the code to report for a failure in the middle of writing, so that SQLite undoes it.
 inline int undoing_code(int code) noexcept {
   return undoes_transaction(code) ? code : SQLITE_IOERR;
 }
 
-// Codes of failures that say nothing about the table, and must not be swallowed: the same may
-// succeed the next time, or SQLite has undone the transaction already.
+// Returns whether a failure with this code says nothing about the table: the same call may succeed
+// the next time, or SQLite has undone the transaction already. Such a failure must not be
+// swallowed.
 inline bool may_pass(int code) noexcept {
   const int primary = code & 0xFF;
   return primary == SQLITE_BUSY || primary == SQLITE_LOCKED || undoes_transaction(code);
 }
 
-// Codes of failures that say something about a table: it is missing or damaged.
+// Returns whether a failure with this code says something about a table: it is missing or damaged.
 inline bool is_finding(int code) noexcept {
   const int primary = code & 0xFF;
   return primary == SQLITE_CORRUPT || primary == SQLITE_ERROR || primary == SQLITE_NOTADB;
 }
 
-// What the exception in flight is for SQLite: the code; its text goes to `report`.
+// Returns SQLite's code for the exception that is being handled, and hands its text to `report`.
 template <class Report>
 [[gnu::noinline]] int report_exception(Report&& report) noexcept {
   try {
@@ -109,8 +110,8 @@ template <class Report>
   }
 }
 
-// Runs `body` (returns nothing); on an exception hands the text to `report` and returns the code.
-// Inlined, so that a callback that is called once a row costs nothing more for it.
+// Runs `body`, which returns nothing. If it throws, hands the text to `report` and returns the
+// code. It is inlined, so that a callback that is called once a row costs nothing more for it.
 template <class Report, class Body>
 [[gnu::always_inline]] inline int guard(Report&& report, Body&& body) noexcept {
   try {

@@ -1,4 +1,4 @@
-// What every SQL function shares: the C boundary, and what its arguments and results are.
+// Helpers that every SQL function uses: the C boundary, its arguments and its results.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace cuckoo {
 
-// Message first, then code: sqlite3_result_error() sets the code, too.
+// Sets the message first and then the code, because sqlite3_result_error() sets the code, too.
 template <class Body>
 void guarded(sqlite3_context* context, Body&& body) noexcept {
   const int code =
@@ -25,7 +25,7 @@ void guarded(sqlite3_context* context, Body&& body) noexcept {
   }
 }
 
-// NULL: empty. Throws std::bad_alloc where SQLite ran out of memory.
+// Returns an empty text for NULL. Throws std::bad_alloc if SQLite ran out of memory.
 inline std::string text_argument(sqlite3_value* value) {
   const bool is_null = sqlite3_value_type(value) == SQLITE_NULL;
   const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
@@ -36,7 +36,7 @@ inline std::string text_argument(sqlite3_value* value) {
                          : std::string(text, static_cast<size_t>(sqlite3_value_bytes(value)));
 }
 
-// Of a BLOB or a text.
+// Returns how many bytes a BLOB or a text may have.
 inline uint64_t length_limit(sqlite3* db) noexcept {
   return static_cast<uint64_t>(sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1));
 }

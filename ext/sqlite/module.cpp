@@ -35,7 +35,8 @@ bool take_arguments(sqlite3_index_info* info, int first) {
   }
   int taken = 0;
   for (int column = first; column < end; ++column) {
-    // Compared twice: the last is the argument in parentheses, the other is left to SQLite.
+    // If a column is compared twice, the last constraint is the argument in parentheses. The other
+    // one is left to SQLite.
     for (size_t i = constraints.size(); i-- > 0;) {
       if (constraints[i].iColumn == column && is_argument(constraints[i])) {
         info->aConstraintUsage[i].argvIndex = ++taken;

@@ -68,16 +68,16 @@ struct ModuleRecord : sqlite3_module {
 };
 #endif
 
-// SQLite hands no empty argument over: `count` are fewer than stand in the statement then. Throws
-// SqlError. In xCreate the statement is in the schema already.
+// Throws SqlError if the statement has empty arguments: SQLite does not pass these on, so `count`
+// is less than the statement has. In xCreate the schema has the statement already.
 void refuse_empty_arguments(sqlite3* db, const char* schema, const char* table, size_t count);
 
-// A table-valued function's arguments are its hidden columns from `first` on, compared by =. They
-// reach xFilter in their order; idxNum: which are given, a bit each. False: this plan can't have
-// one of them yet.
+// Takes the arguments of a table-valued function: its hidden columns from `first` on, compared by
+// =. They reach xFilter in their order, and idxNum has a bit for each that is given. Returns false
+// if this plan has no value for one of them yet.
 bool take_arguments(sqlite3_index_info* info, int first);
 
-// What EXPLAIN QUERY PLAN shows behind the plan's number.
+// Sets the text that EXPLAIN QUERY PLAN shows after the plan's number.
 void describe_plan(sqlite3_index_info* info, const std::string& text);
 
 template <class Table>
@@ -94,11 +94,11 @@ class Adapter {
     explicit CursorBox(Table& table) : sqlite3_vtab_cursor{}, cursor(table) {}
     typename Table::Cursor cursor;
   };
-  using CursorMemory = std::allocator<CursorBox>;  // aligned as a cursor asks, to 16 maybe
+  using CursorMemory = std::allocator<CursorBox>;  // a cursor may need an alignment of 16
   struct Box : sqlite3_vtab {
     explicit Box(const ModuleArguments& arguments)
         : sqlite3_vtab{}, table(arguments), db(arguments.db) {}
-    // SQLite takes no text of a failed xDestroy or xSavepoint.
+    // SQLite does not take the text of a failed xDestroy or xSavepoint.
     ~Box() {
       sqlite3_free(zErrMsg);
       if (spare != nullptr) {
@@ -149,7 +149,7 @@ class Adapter {
     return code;
   }
 
-  // sqlite3_declare_vtab() says SQLITE_ERROR of an interrupt, too.
+  // sqlite3_declare_vtab() returns SQLITE_ERROR for an interrupt, too.
   static int own_code(int code, std::string_view message) noexcept {
     return code == SQLITE_ERROR && message == sqlite3_errstr(SQLITE_INTERRUPT) ? SQLITE_INTERRUPT
                                                                                : code;

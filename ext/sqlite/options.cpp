@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kLongestShown = 100;  // bytes of a user's text in an error
 
-// Position of the `=` outside quotes, or npos.
+// Returns the position of the `=` outside quotes, or npos.
 size_t find_equals(std::string_view text) {
   for (size_t at = 0; at < text.size(); ++at) {
     if (text[at] == '=') {
@@ -27,7 +27,7 @@ size_t find_equals(std::string_view text) {
   return std::string_view::npos;
 }
 
-// Words that would be a constraint or a collation: the column has none of them.
+// Returns whether the word would be a constraint or a collation, which the column can't have.
 bool is_constraint_word(const std::string& word) {
   constexpr std::string_view kWords[] = {"as",         "autoincrement", "check",   "collate",
                                          "constraint", "default",       "foreign", "generated",
@@ -57,7 +57,7 @@ ColumnSpec parse_column(const std::string& table, std::string_view argument, Col
       if (column.collation.empty() || !rest.empty()) {
         throw SqlError(SQLITE_ERROR, table + ": column " + column.name +
                                          ": COLLATE takes the name of a collation, and nothing"
-                                         " stands behind it");
+                                         " follows it");
       }
       return column;
     }
@@ -117,8 +117,8 @@ std::optional<int64_t> parse_integer(std::string_view text) {
   return value;
 }
 
-// Of the UTF-8 character that `text` begins with; 0: it begins with none, or with one that moves
-// the cursor.
+// Returns how many bytes the UTF-8 character has that `text` begins with. Returns 0 if `text` does
+// not begin with one, or with one that moves the cursor.
 size_t character_bytes(std::string_view text) {
   const auto byte = [text](size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
@@ -196,7 +196,7 @@ std::string printable(std::string_view text) {
 
 namespace {
 
-// All of the text, whatever the locale. Some C++ libraries convert no reals (libc++ before 20).
+// Converts all of the text, in any locale. Some C++ libraries convert no reals (libc++ before 20).
 bool real_of(const std::string& text, double& value) {
 #if defined(__cpp_lib_to_chars)
   const char* const last = text.data() + text.size();
@@ -264,7 +264,7 @@ Options::Options(const std::string& table, std::span<const OptionSpec> specs,
     if (equals == std::string_view::npos) {
       if (!tolerant && !values_.empty()) {
         throw SqlError(SQLITE_ERROR, table + ": column \"" + printable(argument) +
-                                         "\" behind an option; columns come first");
+                                         "\" follows an option; columns come first");
       }
       columns_.push_back(parse_column(table, argument, rules));
       continue;

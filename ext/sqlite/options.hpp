@@ -36,7 +36,7 @@ struct OptionSpec {
   std::string_view words;  // kWord, kSeed: with a space between each two
 };
 
-// table(key, …): each key is a column's name or an expression, as it stands in the text.
+// table(key, …). Each key is a column's name or an expression, exactly as it was written.
 struct SourceText {
   std::string table;
   std::vector<std::string> keys;
@@ -48,13 +48,13 @@ struct ColumnSpec {
   std::string collation = {};  // its name; empty: none was given
 };
 
-// What may stand behind a column's name.
+// Says what may follow a column's name.
 enum class ColumnRules { kType, kTypeAndCollation };
 
 class Options {
  public:
-  // Parses the arguments of one table; throws SqlError. `tolerant` (a later connect, when the
-  // stored options count): what is not valid is passed over.
+  // Parses the arguments of one table. Throws SqlError. If `tolerant`, skips what is not valid: a
+  // later connect uses the stored options.
   Options(const std::string& table, std::span<const OptionSpec> specs,
           std::span<const char* const> arguments, bool tolerant,
           ColumnRules rules = ColumnRules::kType);
@@ -84,16 +84,16 @@ class Options {
   std::map<std::string, Value, std::less<>> values_;
 };
 
-// "table(key, …)"; nothing when the text is not one.
+// Parses "table(key, …)". Returns nothing for any other text.
 std::optional<SourceText> parse_source(std::string_view text);
 
-// A whole number as options and commands take it; nothing when the text is not one.
+// Parses a number as options and commands take it. Returns nothing for any other text.
 std::optional<double> parse_number(std::string_view text);
-// … or a size in bytes: a number, then perhaps KB, MB or GB (of 1024).
+// Parses a size in bytes, too: a number, then perhaps KB, MB or GB (of 1024).
 std::optional<double> parse_size(std::string_view text);
 
 std::string lower(std::string_view text);
-// A user's text as errors show it: some hundred bytes at most, valid UTF-8 on one line.
+// Returns a user's text as errors show it: some hundred bytes at most, valid UTF-8 on one line.
 std::string printable(std::string_view text);
 inline bool equal_names(std::string_view a, std::string_view b) { return lower(a) == lower(b); }
 

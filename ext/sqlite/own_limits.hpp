@@ -1,9 +1,9 @@
 // While it lives, the connection's limits are high enough for the extension's own statements.
 //
-// An application may lower them (sqlite3_limit) against hostile SQL. Its own statements obey them,
-// those that the extension prepares do not: else a sound table would look like a broken one.
-// Construct it only where SQLite holds the connection's mutex, as in each of our callbacks: so no
-// other thread prepares a statement meanwhile.
+// An application may lower them (sqlite3_limit) against hostile SQL. Its own statements obey them.
+// Statements of the extension must not, because otherwise a sound table would look like a broken
+// one. Construct it only while SQLite holds the connection's mutex, as in each of our callbacks.
+// Then no other thread prepares a statement meanwhile.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ class OwnLimits {
   OwnLimits(const OwnLimits&) = delete;
   OwnLimits& operator=(const OwnLimits&) = delete;
 
-  // True if a limit was too low.
+  // Returns whether a limit was too low.
   bool raised() const noexcept { return raised_; }
 
  private:

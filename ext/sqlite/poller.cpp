@@ -4,10 +4,11 @@
 
 namespace cuckoo {
 
-// Whatever else the statement runs into (an authorizer may refuse it) is no reason to stop.
+// Ignores failures other than an interrupt and no memory. If an authorizer refuses the statement,
+// that is no reason to stop.
 Status Poller::ask() {
-  // About a thousand instructions, so that a progress handler is asked too; no row, and no function
-  // that an application may have replaced.
+  // Takes about a thousand instructions, so that SQLite calls a progress handler, too. It reads no
+  // row, and calls no function, because an application may have replaced that.
   constexpr char kAsk[] =
       "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c WHERE x < 60)"
       " SELECT x FROM c WHERE x < 0";

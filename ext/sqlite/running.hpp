@@ -5,7 +5,8 @@
 
 namespace cuckoo {
 
-// Returns the first one after `statement` that runs, null if there is none. Null: of all.
+// Returns the next running statement after `statement`, or null. Null as `statement`: the first
+// one.
 inline sqlite3_stmt* next_running(sqlite3* db, sqlite3_stmt* statement) noexcept {
   do {
     statement = sqlite3_next_stmt(db, statement);
@@ -13,7 +14,7 @@ inline sqlite3_stmt* next_running(sqlite3* db, sqlite3_stmt* statement) noexcept
   return statement;
 }
 
-// The same of those that write.
+// Returns the next running statement that writes.
 inline sqlite3_stmt* next_writing(sqlite3* db, sqlite3_stmt* statement) noexcept {
   do {
     statement = next_running(db, statement);

@@ -1,5 +1,5 @@
-// Something that was found out about a schema, and holds as long as the schema is as it was. SQLite
-// tells when it changed: it prepares a statement anew then, also one that a fact has kept.
+// A fact about a schema, which holds until the schema changes. SQLite tells us of a change by
+// preparing a statement anew, even one that was kept, as here.
 #pragma once
 
 #include <string>
@@ -11,10 +11,11 @@ namespace cuckoo {
 
 class SchemaFact {
  public:
-  // If it does not hold any more, or never did, calls find() in a read transaction. It holds once
-  // find() returns. False: SQLite can't read the schema now, because it is being changed, so it
-  // will plan the statement again. `known`: only then; else throws what SQLite said. Also throws
-  // SqlError of a failure that undid the transaction, and what find() throws.
+  // Calls find() in a read transaction if the fact no longer holds, or never did. It holds once
+  // find() returns. Sometimes SQLite can't read the schema, because it is being changed, and will
+  // plan the statement again. Then returns false if the fact was `known`, otherwise throws SQLite's
+  // error. Also throws SqlError for a failure that undid the transaction, and anything that find()
+  // throws.
   template <class Find>
   bool update(sqlite3* db, const std::string& schema, bool known, Find&& find) {
     ReadTransaction transaction;
@@ -38,7 +39,7 @@ class SchemaFact {
   }
 
  private:
-  ReadTransaction found_in_;  // ended: its statement is of the schema in which it holds
+  ReadTransaction found_in_;  // ended; its statement was prepared in the schema in which it holds
 };
 
 }  // namespace cuckoo

@@ -1,8 +1,7 @@
 // Rows of sqlite_schema, in the order in which SQLite made them.
 //
-// Names are compared here, not in SQL: an application may have replaced lower(), LIKE and NOCASE by
-// functions of its own, and what we find must not depend on them. So `condition` uses operators
-// alone: "type = 'trigger'".
+// Names are compared here, not in SQL, because an application may have replaced lower(), LIKE and
+// NOCASE by functions of its own. So `condition` uses operators alone: "type = 'trigger'".
 #pragma once
 
 #include <algorithm>
@@ -23,7 +22,7 @@ class SchemaRows {
                              schema.c_str(), condition)) {}
 
   bool next() { return select_.step(); }
-  // Moves on to the row of that name. False: there is none.
+  // Moves on to the row of that name. Returns false if there is none.
   bool find(const std::string& name) {
     while (next()) {
       if (is_named(name)) {
@@ -42,7 +41,7 @@ class SchemaRows {
   std::string name() const { return select_.text(kName); }
   std::string table() const { return select_.text(kTable); }
   std::string sql() const { return select_.text(kSql); }
-  // 0: a view, a trigger or a virtual table.
+  // Returns 0 for a view, a trigger or a virtual table.
   int64_t root_page() const noexcept { return select_.integer(kRootPage); }
 
  private:

@@ -54,8 +54,8 @@ class Statement {
 
   explicit operator bool() const noexcept { return statement_ != nullptr; }
 
-  // All of them throw SqlError, and nothing stays bound: a value that SQLite would not take
-  // (SQLITE_LIMIT_LENGTH, no memory) would be written as NULL.
+  // Each of these throws SqlError, and then nothing stays bound. Otherwise a value that SQLite did
+  // not take (SQLITE_LIMIT_LENGTH, no memory) would be written as NULL.
   Statement& bind(int index, int64_t value) {
     return expect_bound(sqlite3_bind_int64(statement_, index, value));
   }
@@ -84,7 +84,7 @@ class Statement {
     return expect_bound(sqlite3_bind_value(statement_, index, value));
   }
 
-  // True: a row. Throws SqlError with SQLite's text.
+  // Returns whether there is a row. Throws SqlError with SQLite's text.
   bool step() {
     int code = sqlite3_step(statement_);
     if (code != SQLITE_ROW && code != SQLITE_DONE) [[unlikely]] {
@@ -96,14 +96,14 @@ class Statement {
     }
     return has_row_;
   }
-  // What was bound is forgotten, too: a tracing application would show it. sqlite3_reset() only
-  // repeats what step() threw.
+  // Forgets the bound values, too, because a tracing application would show them. Ignores the
+  // result of sqlite3_reset(), because it only repeats the error that step() threw.
   void reset() noexcept {
     sqlite3_reset(statement_);
     sqlite3_clear_bindings(statement_);
     has_row_ = false;
   }
-  // To be stepped again, with what was bound.
+  // Prepares the statement for another step(), with the same bound values.
   void restart() noexcept { sqlite3_reset(statement_); }
   void run() {
     Reset resetting{*this};
@@ -146,8 +146,9 @@ class Statement {
   };
 
  private:
-  // The first step prepares the statement anew where the schema has changed, under limits that the
-  // application may have lowered since the constructor. Steps again where that may be the reason.
+  // Steps again if the first step failed because of lowered limits. If the schema has changed, the
+  // first step prepares the statement anew, and the application may have lowered the limits since
+  // the constructor.
   [[gnu::noinline]] int step_again(int code) const noexcept {
     if (has_row_ || (code & 0xFF) != SQLITE_ERROR) {
       return code;
@@ -159,7 +160,7 @@ class Statement {
     sqlite3_reset(statement_);
     return sqlite3_step(statement_);
   }
-  // Out of line of what is called once a row.
+  // Kept out of line, because step() is called once a row.
   [[noreturn, gnu::noinline]] void raise(int code) const {
     sqlite3* db = sqlite3_db_handle(statement_);
     const int extended = sqlite3_extended_errcode(db);
@@ -178,7 +179,7 @@ class Statement {
   bool has_row_ = false;  // the last step() gave one
 };
 
-// Runs SQL once. Throws SqlError.
+// Runs the SQL once. Throws SqlError.
 inline void execute(sqlite3* db, const std::string& sql) {
   const OwnLimits own_limits(db);
   char* message = nullptr;
@@ -190,20 +191,21 @@ inline void execute(sqlite3* db, const std::string& sql) {
   }
 }
 
-// A read transaction: as long as it lives all that is read in the schema comes from one commit, and
-// SQLite knows the schema as it is there. Throws SqlError.
+// A read transaction. As long as it lives, all reads of the schema come from one commit, and SQLite
+// knows the schema as of that commit. Throws SqlError.
 class ReadTransaction {
  public:
   ReadTransaction() noexcept = default;                    // none
-  ReadTransaction(sqlite3* db, const std::string& schema)  // that is not empty: else there is none
+  ReadTransaction(sqlite3* db, const std::string& schema)  // none if the schema is empty
       : select_(db, sql_text(R"(SELECT 1 FROM "%w".sqlite_schema)", schema.c_str())) {
     select_.step();
   }
   explicit operator bool() const noexcept { return static_cast<bool>(select_); }
 
   void end() noexcept { select_.reset(); }
-  // After end(). False: SQLite prepared the statement anew, because the schema changed or somebody
-  // installed an authorizer; what was known of the schema is to be looked up again.
+  // Begins again after end(). Returns false if SQLite prepared the statement anew, because the
+  // schema changed or the application installed an authorizer. Then look up again what you knew of
+  // the schema.
   bool begin_again() { return select_.step() && !select_.was_reprepared(); }
 
  private:

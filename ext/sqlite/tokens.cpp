@@ -7,7 +7,8 @@ namespace {
 
 constexpr std::string_view kSpace = " \t\r\n\f\v";
 
-// The position behind the quoted name or text, the comment or the single character at `at`.
+// Returns the position after the quoted name or text, comment or single character that begins at
+// `at`.
 size_t skip_token(std::string_view sql, size_t at) noexcept {
   const auto behind = [&](std::string_view end, size_t from) {
     const size_t found = sql.find(end, from);
@@ -98,7 +99,7 @@ std::optional<SqlToken> take_token(std::string_view& sql) {
   } else if (size > 1) {
     token.kind = SqlToken::Kind::kComment;
   }
-  // A doubled quote is one inside of the name or text.
+  // A doubled quote is part of the name or text.
   while (first == closing_quote(first) && size < sql.size() && sql[size] == first) {
     size = skip_token(sql, size);
   }

@@ -8,13 +8,13 @@
 
 namespace cuckoo {
 
-// Without the space at both ends.
+// Returns the text without the space at both ends.
 std::string_view trim(std::string_view text);
 
-// What closes a name or text that begins so; 0: none does.
+// Returns the character that closes a name or text which begins with `open`; 0 if none does.
 char closing_quote(char open);
 
-// A name off the front of `text`, out of its quotes.
+// Takes a name off the front of `text`, and removes its quotes.
 std::string take_name(std::string_view& text);
 
 // A word of an SQL expression.
@@ -28,13 +28,13 @@ struct SqlToken {
     kOther,  // one character
   };
   Kind kind;
-  std::string_view text;  // as it stands there, quotes and all
+  std::string_view text;  // as written, with its quotes
 };
-// Takes the first off `sql`; nothing when only space is left.
+// Takes the first token off `sql`. Returns nothing if only space is left.
 std::optional<SqlToken> take_token(std::string_view& sql);
 
-// How many arguments stand in the parentheses of a statement CREATE VIRTUAL TABLE …, empty ones
-// too, which SQLite does not hand over; 0 where there is nothing between them.
+// Returns how many arguments the parentheses of a CREATE VIRTUAL TABLE have. Counts empty ones,
+// too, which SQLite does not pass on. Returns 0 if there is nothing between the parentheses.
 size_t count_arguments(std::string_view statement) noexcept;
 
 }  // namespace cuckoo

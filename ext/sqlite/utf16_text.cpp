@@ -78,7 +78,7 @@ std::u16string utf16_of(std::string_view text) {
   return out;
 }
 
-// ED A0 … ED BF: a surrogate; EF BF BE, EF BF BF: U+FFFE, U+FFFF.
+// Looks for a surrogate, from ED A0 to ED BF, and for U+FFFE and U+FFFF: EF BF BE, EF BF BF.
 bool is_beyond_conversion(std::string_view text) noexcept {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   for (size_t i = 0; (i = text.find('\xED', i)) < text.size() && i + 2 < text.size(); ++i) {

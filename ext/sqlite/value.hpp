@@ -24,7 +24,7 @@ inline bool is_null(sqlite3_value* value) noexcept {
 
 enum class Affinity { kNone, kText, kNumeric, kInteger, kReal };
 
-// SQLite's rules (datatype3.html, 3.1) for a declared type; no type and BLOB: kNone.
+// Follows SQLite's rules (datatype3.html, 3.1) for a declared type; kNone for no type and BLOB.
 Affinity affinity_of(std::string_view declared_type);
 
 // A key after its column's affinity. Texts and blobs are views, valid as long as the sqlite3_value.
@@ -34,11 +34,11 @@ struct KeyView {
   double real = 0;
   const char* bytes = nullptr;
   int size = 0;
-  uint64_t column_types = 0;  // of several columns as one BLOB: what each is, a byte a column
+  uint64_t column_types = 0;  // if several columns are one BLOB: their types, a byte a column
 };
 
-// A value's bytes. SQLite makes those of a zeroblob when they are asked for, and a NULL of the
-// value when it has no memory for them: that throws std::bad_alloc.
+// Returns a value's bytes. SQLite makes the bytes of a zeroblob when they are asked for. If it has
+// no memory for them, it turns the value into NULL, and this throws std::bad_alloc.
 inline std::span<const std::byte> blob_of(sqlite3_value* value) {
   const bool was_null = sqlite3_value_type(value) == SQLITE_NULL;
   const void* bytes = sqlite3_value_blob(value);
@@ -54,14 +54,14 @@ inline std::span<const std::byte> bytes_of(const KeyView& key) noexcept {  // a 
   return {reinterpret_cast<const std::byte*>(key.bytes), static_cast<size_t>(key.size)};
 }
 
-// An integer that its column keeps as one: the commonest key, and the one whose hashing should cost
-// nothing beside it.
+// Returns whether a value is an integer that its column keeps as one. That is the commonest key, so
+// it should cost nothing beside its hashing.
 inline bool is_plain_integer(sqlite3_value* value, Affinity affinity) noexcept {
   return sqlite3_value_type(value) == SQLITE_INTEGER && affinity != Affinity::kText &&
          affinity != Affinity::kReal;
 }
 
-// The integer that a real equals, by the rule of hash_real(); nothing where there is none.
+// Returns the integer that a real equals, by the rule of hash_real(); nothing if there is none.
 inline std::optional<int64_t> whole_number(double real) noexcept {
   if (real >= -0x1p63 && real < 0x1p63) {
     const auto integer = static_cast<int64_t>(real);

@@ -11,9 +11,9 @@
 namespace cuckoo {
 namespace {
 
-// Returns what is wrong with it, or "ok". A failure that is no finding (a lock, an interrupt, no
-// memory, an authorizer) kept the table from being checked, and is thrown. All that is read comes
-// from one commit: the transaction that the table was found in lasts as long as `tables`.
+// Returns the table's error, or "ok". A failure that is no finding (a lock, an interrupt, no
+// memory, an authorizer) kept the table from being checked, so it is thrown. All reads come from
+// one commit, because the transaction in which the table was found lasts as long as `tables`.
 std::string check_table(Connection& connection, const std::string& name) {
   const auto tables = connection.find_or_error<LiveTable>(name);
   const auto& found = tables.found[0];

@@ -1,6 +1,6 @@
-// cuckoo_check(table): what the command 'check' does, for all kinds of tables, as a function. It
-// writes nothing, so it also works on a replica, under PRAGMA query_only and in a database that was
-// opened to be read.
+// cuckoo_check(table): does what the command 'check' does, for all kinds of tables, as a function.
+// It writes nothing, so it also works on a replica, under PRAGMA query_only and in a database that
+// was opened read-only.
 #pragma once
 
 namespace cuckoo {

@@ -43,7 +43,7 @@ void run_command(Target& target, std::span<const Command<Target>> commands, sqli
   (target.*known->run)(argument);
 }
 
-// `what`: "a filter". Throws SqlError.
+// Throws SqlError if a column has the table's name. `what` names the kind: "a filter".
 template <class Names>
 void refuse_own_column(const char* what, const std::string& table, const Names& columns) {
   for (const std::string_view column : columns) {

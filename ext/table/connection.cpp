@@ -13,8 +13,8 @@
 namespace cuckoo {
 namespace {
 
-// Every connection of the process, of any thread. Neither has a destructor that runs at exit:
-// connections may be closed after it.
+// All connections of the process, of any thread. Neither variable has a destructor that runs at
+// exit, because connections may be closed after it.
 std::mutex all_mutex;
 Connection* all_connections = nullptr;
 
@@ -67,19 +67,20 @@ void Connection::forget(const LiveTable& live) noexcept {
   }
 }
 
-// A prepared statement keeps a table's instance, after DETACH too: if a table of another kind has
-// the name now, the one that is known is not it.
+// Returns the table that SQLite opens for that name, or null if it is none of ours. A prepared
+// statement keeps a table's instance, even after DETACH. So if a table of another kind has the name
+// now, known_table() returns a table that this name no longer means.
 std::shared_ptr<LiveTable> Connection::open(const std::string& schema, const std::string& table) {
   planned_ = nullptr;
-  // A statement on it makes SQLite look at the schema as it is now, connect the table, plan and ask
+  // A statement on the name makes SQLite read the current schema, connect the table, plan, and ask
   // the authorizer.
   execute(db_, sql_text(R"(SELECT 1 FROM "%w"."%w" LIMIT 0)", schema.c_str(), table.c_str()));
   std::shared_ptr<LiveTable> known = known_table(schema, table);
   return known.get() == planned_ ? known : nullptr;
 }
 
-// 'table' in temp, main or an attached schema, or 'schema.table'; both may contain dots. A long
-// text that is passed by mistake is not searched at each of its dots.
+// Finds 'table' in temp, main or an attached schema, or 'schema.table'. Both may contain dots. Does
+// not search a long text, passed by mistake, at each of its dots.
 std::optional<std::pair<std::string, std::string>> Connection::look_up(
     const std::string& name, const std::vector<std::string>& schemas) const {
   for (const std::string& schema : schemas) {
@@ -131,7 +132,8 @@ Connection::Place Connection::locate(const std::string& name, const char* kind,
   auto [schema, table] = look_up_twice(name, kind, hint);
   while (true) {
     ReadTransaction transaction(db_, schema);
-    // It may have gone, or come to a schema that is looked at before, until the transaction began.
+    // Before the transaction began, another connection may have dropped the table, or made one of
+    // that name in a schema that is searched first.
     std::pair<std::string, std::string> again = look_up_twice(name, kind, hint);
     if (again.first == schema) {
       return {std::move(again.first), std::move(again.second), std::move(transaction)};
@@ -148,7 +150,8 @@ void Connection::remember(const std::string& name, const std::shared_ptr<LiveTab
   }
 }
 
-// The table's statement sees to it that SQLite knows its schema as it is, which may disconnect it.
+// kept_transaction() steps the table's statement, so SQLite learns the current schema. That may
+// disconnect the table.
 std::shared_ptr<LiveTable> Connection::find_again(const std::string& name,
                                                   ReadTransaction& transaction) {
   for (const Remembered& entry : remembered_) {
@@ -171,11 +174,11 @@ std::shared_ptr<LiveTable> Connection::find_again(const std::string& name,
 }
 
 bool Connection::has_temp_tables() const noexcept {
-  uint32_t version = 0;  // there is none of a database that was never opened
+  uint32_t version = 0;  // a database that was never opened has none
   return sqlite3_file_control(db_, "temp", SQLITE_FCNTL_DATA_VERSION, &version) == SQLITE_OK;
 }
 
-// As look_up() finds it, of names with one dot at most.
+// Returns whether look_up() would find this table, for names with one dot at most.
 bool Connection::still_means(const std::string& name, const LiveTable& live) const {
   const bool qualified = sqlite3_stricmp(name.c_str(), live.table().c_str()) != 0;
   for (int i = 0;; ++i) {
@@ -211,7 +214,8 @@ std::vector<std::string> Connection::tables_of(std::span<const char* const> modu
   return names;
 }
 
-// By its statement: a table of somebody else's that can't be opened is no broken one of ours.
+// Returns whether the table's statement names one of the modules. If a table of another program
+// can't be opened, it is no damaged table of ours.
 bool Connection::made_as(std::span<const char* const> modules, const Place& place) const {
   const std::vector<std::string> names = tables_of(modules, place.schema);
   return std::any_of(names.begin(), names.end(),

@@ -1,12 +1,12 @@
-// What the extension knows of one database connection: its live tables by name.
+// One database connection as the extension sees it: its live tables by name.
 //
-// SQLite may have two instances of one virtual table in one transaction (after DDL); both share the
-// LiveTable found here, so that there is one memory image of what is not committed. What nobody
-// writes is not shared: a prepared statement keeps an old instance alive, and what that one knows
-// of names and contents a roll-back of DDL may have undone, of which SQLite tells nobody.
+// SQLite may have two instances of one virtual table in one transaction, after DDL. Both share the
+// LiveTable found here, so that uncommitted changes are in memory once. A table that no transaction
+// writes is not shared. A prepared statement keeps an old instance alive, and SQLite may undo the
+// DDL from which it knows names and contents, without telling us.
 //
-// A kind of LiveTable says what it is: kWhat ("filter"), kKinds ("a cuckoo_filter or …"), kModules,
-// and hint(name): what the error says besides, when there is no table of that name.
+// Each kind of LiveTable describes itself: kWhat ("filter"), kKinds ("a cuckoo_filter or …"),
+// kModules, and hint(name), which the error adds if there is no table of that name.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@
 
 namespace cuckoo {
 
-// A module or function that SQLite has from this library.
+// A module or function that this library registered with SQLite.
 struct Registered {
   static constexpr int kModule = -2;  // instead of a number of arguments
   const char* name;
@@ -40,14 +40,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // The one made for that connection by a load before, null when there was none.
+  // Returns the one that an earlier load made for that connection, or null.
   static std::shared_ptr<Connection> of(sqlite3* db);
 
   sqlite3* db() const noexcept { return db_; }
   std::vector<Registered>& registered() noexcept { return registered_; }
 
-  // The live table of that name that a transaction writes, else a new one; `fresh` (CREATE): always
-  // a new one.
+  // Returns the live table of that name if a transaction writes it, otherwise a new one. If `fresh`
+  // (CREATE), always returns a new one.
   template <class Live>
   std::shared_ptr<Live> attach(const std::string& schema, const std::string& table, bool fresh) {
     std::shared_ptr<LiveTable> known = known_table(schema, table);
@@ -67,24 +67,25 @@ class Connection : public std::enable_shared_from_this<Connection> {
     ++names_version_;
     return live;
   }
-  // The one that has that name now, null where none is known.
+  // Returns the table that has that name now, or null if none is known.
   std::shared_ptr<LiveTable> known_table(const std::string& schema, const std::string& table) const;
-  // Its last instance is gone, or its name is no longer its own.
+  // Forgets a table that lost its last instance or its name.
   void forget(const LiveTable& live) noexcept;
-  // Which table a name means now, only SQLite knows: it plans a statement on that one.
+  // Only SQLite can resolve a name. So we let it plan a statement, and see which table it opens.
   void note_planned(const LiveTable& live) noexcept { planned_ = &live; }
 
-  // A table that a function was given by name, virtual or not, and a transaction to read it in:
-  // other connections may rename and drop it meanwhile.
+  // A table that a function was given by name, virtual or not, and a transaction to read it in,
+  // because other connections may rename or drop it meanwhile.
   struct Place {
     std::string schema, table;
     ReadTransaction transaction;
   };
-  // 'table' (temp, main, attached) or 'schema.table'. Throws SqlError when there is none; `kind`
-  // and `hint` are for its text.
+  // Finds 'table' (temp, main, attached) or 'schema.table'. Throws SqlError if there is none, with
+  // `kind` and `hint` in its text.
   Place locate(const std::string& name, const char* kind, const char* hint = "") const;
 
-  // A table and a transaction to read it in, whose statement the table keeps for the next one.
+  // A table and a transaction to read it in. Afterwards the table keeps the transaction's statement
+  // for the next one.
   template <class Live>
   class Named {
    public:
@@ -114,8 +115,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::shared_ptr<Live> live_;
     ReadTransaction transaction_;
   };
-  // Connects it if need be, asks the authorizer and brings it up to date. Throws SqlError when
-  // there is no such table or it is of another kind.
+  // Finds the table, connects it if need be, asks the authorizer and brings it up to date. Throws
+  // SqlError if there is no such table or it is of another kind.
   template <class Live>
   Named<Live> find(const std::string& name) {
     ReadTransaction transaction;
@@ -132,7 +133,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     remember(name, live);
     return {std::move(live), std::move(place.transaction)};
   }
-  // The same for the table of that name in that schema, and no other.
+  // Does the same for the table of that name in that schema only.
   template <class Live>
   Named<Live> find_in(const std::string& schema, const std::string& table) {
     if (auto known = std::dynamic_pointer_cast<Live>(known_table(schema, table))) {
@@ -151,7 +152,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     live->follow();
     return {std::move(live), std::move(transaction)};
   }
-  // A table, or what keeps it from being opened.
+  // A table, or the error that keeps it from being opened.
   template <class Live>
   struct Found {
     std::string schema, table;
@@ -164,8 +165,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::vector<Found<Live>> found;
     std::vector<ReadTransaction> transactions;  // to read them in
   };
-  // The one of that name, or every table of that kind in every schema; none is brought up to date.
-  // Throws SqlError where a failure may pass.
+  // find_or_error() finds the table of that name. all() finds every table of that kind in every
+  // schema. Neither brings a table up to date. Both throw SqlError for a failure that may pass.
   template <class Live>
   Tables<Live> find_or_error(const std::string& name) {
     Place place = locate(name, Live::kWhat, Live::hint(name));
@@ -193,10 +194,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     return tables;
   }
 
-  // What others keep for as long as the connection lives: one of each type, made at first use.
+  // Returns an object that lives as long as the connection: one of each type, made at first use.
   template <class Kept>
   Kept& kept() {
-    static char type;  // its address stands for the type
+    static char type;  // its address identifies the type
     for (const auto& [of, one] : kept_) {
       if (of == &type) {
         return *static_cast<Kept*>(one.get());
@@ -211,14 +212,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   uint64_t names_version() const noexcept { return names_version_; }
 
  private:
-  // What find() remembers: names, and the tables that they meant.
+  // A name that find() was given, and the table that it meant.
   struct Remembered {
     std::string name;
     uint64_t names_version = 0;
     std::weak_ptr<LiveTable> live;
   };
   void remember(const std::string& name, const std::shared_ptr<LiveTable>& live);
-  // The table that it means still, and a transaction in which it does; else null.
+  // Returns the table that the name still means, and a transaction in which it does; else null.
   std::shared_ptr<LiveTable> find_again(const std::string& name, ReadTransaction& transaction);
   bool has_temp_tables() const noexcept;
   bool still_means(const std::string& name, const LiveTable& live) const;
@@ -231,7 +232,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
                                                     const char* hint) const;
   void enter(const std::shared_ptr<LiveTable>& live);
   std::shared_ptr<LiveTable> open(const std::string& schema, const std::string& table);
-  // Names of all that could be one, by their statement.
+  // Returns the names of all tables that could be of these modules, by their statement.
   std::vector<std::string> tables_of(std::span<const char* const> modules,
                                      const std::string& schema) const;
   bool made_as(std::span<const char* const> modules, const Place& place) const;
@@ -255,17 +256,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
   [[noreturn]] static void refuse_kind(const std::string& name, const char* kinds);
 
   sqlite3* db_;
-  Connection* next_;  // of all that this library knows
+  Connection* next_;  // in the list of all that this library knows
   std::vector<Registered> registered_;
   uint64_t names_version_ = 1;
-  const LiveTable* planned_ = nullptr;  // the last; its address alone is used
+  const LiveTable* planned_ = nullptr;  // the last one; only its address is used
   std::map<std::string, std::weak_ptr<LiveTable>> tables_;
   std::array<Remembered, 8> remembered_;
   size_t next_remembered_ = 0;
   std::vector<std::pair<const void*, std::shared_ptr<void>>> kept_;
 };
 
-// What a function or a module is registered with: a reference of its own.
+// Returns the connection with which a function was registered. Each function and module has a
+// reference of its own to it.
 inline Connection& connection_of(sqlite3_context* context) noexcept {
   return **static_cast<std::shared_ptr<Connection>*>(sqlite3_user_data(context));
 }

@@ -16,8 +16,9 @@ constexpr char kGone[] = ": it was renamed or dropped while it was read";
 
 void LiveTable::drop_instance() noexcept {
   if (--instances_ == 0) {
-    // Its statements go with the object: one of them may be the caller, re-preparing itself. No
-    // statement can run here, so root_ is that of note_place().
+    // The object's statements are finalized when it is destroyed, not here, because one of them may
+    // be the caller, which prepares itself anew. No statement can run here, so root_ stays as
+    // note_place() left it.
     closed_ = retired_ = true;
     connection_.forget(*this);
   }
@@ -51,7 +52,7 @@ void LiveTable::keep_transaction(ReadTransaction transaction) noexcept {
 void LiveTable::rename(const std::string& name) {
   flush();
   store_.rename_tables(name);
-  orphan();  // what still reads it reads it anew
+  orphan();  // a statement that still reads the table reads it anew
   connection_.forget(*this);
   retire();
 }
@@ -70,8 +71,9 @@ void LiveTable::retire() {
   note_place();
 }
 
-// Where the page can't be read, a retired table is read no more. Where SQLite may have undone the
-// transaction, the statement that this is a part of must not go on: it would write without one.
+// If the page can't be read, nothing reads this table any more once it is retired. If SQLite may
+// have undone the transaction, throws, because the statement that this is a part of must not go on:
+// it would write without a transaction.
 void LiveTable::note_place() {
   root_ = 0;
   try {
@@ -83,7 +85,7 @@ void LiveTable::note_place() {
   }
 }
 
-// 0: there is no such table. Tables that exchanged names did not exchange their pages.
+// Returns 0 if there is no such table. Tables that exchanged names kept their root pages.
 int64_t LiveTable::root_page() const {
   SchemaRows tables(store_.db(), schema(), "type = 'table'");
   return tables.find(table() + "_config") ? tables.root_page() : 0;
@@ -93,7 +95,7 @@ void LiveTable::look_for_name() const {
   if (root_ == 0 || root_page() != root_) {
     throw SqlError(SQLITE_ABORT_ROLLBACK, table() + kGone);
   }
-  // What the other one has not flushed yet may be half of a change.
+  // If the other table has unflushed changes, the shadow tables may have half of a change.
   const std::shared_ptr<LiveTable> other = connection_.known_table(schema(), table());
   if (other != nullptr && other.get() != this && other->pending()) {
     throw SqlError(SQLITE_ABORT_ROLLBACK,
@@ -103,7 +105,8 @@ void LiveTable::look_for_name() const {
   }
 }
 
-// By a statement that began before: others, which began behind it, would not see it.
+// Refuses a change by a statement that began before the table retired, because statements that
+// began later would not see it.
 void LiveTable::expect_writable() const {
   if (retired_) {
     throw SqlError(SQLITE_LOCKED, table() + ": it was changed by DDL while it was written to");
@@ -117,13 +120,14 @@ void LiveTable::flush() {
   try {
     write_pending();
   } catch (const SqlError& error) {
-    sqlite3_log(error.code(), "%s", error.message().c_str());  // of a savepoint nobody shows it
+    // Logged, because SQLite does not show the text of a failed xSavepoint.
+    sqlite3_log(error.code(), "%s", error.message().c_str());
     if (rolled_back_to_ == kBeginning || (error.code() & 0xFF) == SQLITE_IOERR) {
       throw;
     }
     throw SqlError(SQLITE_IOERR, error.message());
   } catch (const std::bad_alloc&) {
-    throw SqlError(SQLITE_IOERR_NOMEM, "out of memory");  // too short to need some
+    throw SqlError(SQLITE_IOERR_NOMEM, "out of memory");  // so short that it is not allocated
   }
 }
 
@@ -136,7 +140,7 @@ void LiveTable::sync() {
 }
 
 void LiveTable::savepoint(int number) {
-  if (changing_) {  // C5; those before it are the application's
+  if (changing_) {  // C5; the savepoints before it are the application's
     last_savepoint_ = std::max(last_savepoint_, number - 1);
     return;
   }
@@ -171,7 +175,7 @@ void LiveTable::undo_noted() noexcept {
 
 uint32_t LiveTable::data_version() const {
   uint32_t version = 0;
-  // Null is main.
+  // Null means main.
   const char* const name = schema() == "main" ? nullptr : schema().c_str();
   const int code = sqlite3_file_control(store_.db(), name, SQLITE_FCNTL_DATA_VERSION, &version);
   if (code != SQLITE_OK) {
@@ -186,6 +190,11 @@ void LiveTable::see_own_commit() noexcept {
 
 bool LiveTable::reads_provisionally() const noexcept {
   return !writing_ && sqlite3_txn_state(store_.db(), schema().c_str()) == SQLITE_TXN_WRITE;
+}
+
+bool LiveTable::written_amid() const noexcept {
+  return sqlite3_get_autocommit(store_.db()) == 0 &&
+         sqlite3_txn_state(store_.db(), schema().c_str()) == SQLITE_TXN_WRITE;
 }
 
 void LiveTable::expect_room_for(uint32_t page_bytes) const {
@@ -206,7 +215,7 @@ void LiveTable::read_failed(const SqlError& error) const {
     return;
   }
   const bool broken = code == SQLITE_ERROR;                       // no such table, no such column
-  if (broken && !table_exists(store_.db(), schema(), table())) {  // what made it was rolled back
+  if (broken && !table_exists(store_.db(), schema(), table())) {  // its CREATE was rolled back
     throw SqlError(SQLITE_ABORT_ROLLBACK, table() + kGone);
   }
   throw SqlError(broken ? SQLITE_CORRUPT_VTAB : error.code(),
@@ -218,10 +227,10 @@ void LiveTable::raise_failure(const Status& status, bool half_done) const {
   throw SqlError(half_done ? undoing_code(error.code()) : error.code(), error.message());
 }
 
-// SQLite announces a roll-back to a savepoint only to instances that it has asked to keep one
-// before (VTable.iSavepoint in vtab.c), and a table that was made in this transaction was asked for
-// none. A nested statement that may fail half-way makes it ask: then what is pending is dropped
-// with the CREATE. Without this a CREATE that was rolled back to a savepoint would go on writing.
+// SQLite announces a roll-back to a savepoint only to instances that it has asked to keep an
+// earlier one (VTable.iSavepoint in vtab.c). It has asked nothing of a table that was made in this
+// transaction. A nested statement that may fail half-way makes it ask. Then a roll-back of the
+// CREATE drops the pending changes, too. Without this, such a table would go on writing.
 void LiveTable::announce() {
   announced_ = true;
   execute(store_.db(), sql_text(R"(INSERT INTO "%w"."%w_config" SELECT 0, 0 WHERE 0)",

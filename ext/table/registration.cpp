@@ -9,10 +9,10 @@
 namespace cuckoo {
 namespace {
 
-// True: it is no longer registered.
+// Returns whether the entry is no longer registered.
 bool take_back(sqlite3* db, const Registered& entry, bool running) noexcept {
   if (entry.arguments == Registered::kModule) {
-    // Nothing can fail here: an error would be that of an allocation before it.
+    // This can't fail. An error would come from an allocation before it.
     sqlite3_create_module_v2(db, entry.name, nullptr, nullptr, nullptr);
     return true;
   }
@@ -59,7 +59,7 @@ bool Registration::has(const char* name, int arguments) const noexcept {
   return false;
 }
 
-// Room for one more entry, so that what SQLite has accepted can be listed.
+// Makes room for one more entry, so that listing it can't fail once SQLite has accepted it.
 void Registration::prepare() {
   std::vector<Registered>& entries = connection_->registered();
   entries.reserve(entries.size() + 1);

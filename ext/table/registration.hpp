@@ -1,13 +1,13 @@
-// What this library registers on one connection, in a way that a load which fails half-way can't
-// hurt: SQLite closes the library then, but keeps what was registered.
+// The registrations of this library on one connection. A load that fails half-way does no harm,
+// although SQLite closes the library then and keeps what was registered.
 //
 // Invariants
 //   I1  the library is never unmapped once it began to register (CMakeLists.txt: -z nodelete).
 //   I2  Connection::registered() lists what is registered.
-//   I3  each entry holds the Connection, which so lives until SQLite has let go of the last one; a
-//       second load finds it (Connection::of) and registers what is missing, nothing twice.
-//   I4  a load that fails takes back what it registered. While a statement runs, as in SELECT
-//       load_extension(), SQLite lets no function go: functions stay then.
+//   I3  each entry holds the Connection, so it lives until SQLite has released the last entry. A
+//       second load finds it (Connection::of), and registers only what is missing.
+//   I4  a load that fails takes back what it registered. But while a statement runs, as in SELECT
+//       load_extension(), SQLite releases no function, so functions stay.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,7 @@ class Registration {
   Registration(const Registration&) = delete;
   Registration& operator=(const Registration&) = delete;
 
-  // Each does nothing when it is registered already, and throws SqlError when it can't be.
+  // Each does nothing if it is registered already, and throws SqlError if it can't be.
   template <class Table>
   void module(const char* name) {
     add({name, Registered::kModule}, [&](void* client) {
@@ -41,7 +41,7 @@ class Registration {
   void aggregate(const char* name, int arguments, int flags, Call step, Final final);
 
   bool has(const char* name, int arguments) const noexcept;
-  // Everything is registered.
+  // Keeps all entries, because everything is registered.
   void keep() noexcept { kept_ = true; }
 
   sqlite3* db() const noexcept { return connection_->db(); }

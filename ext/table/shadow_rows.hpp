@@ -1,7 +1,7 @@
 // The rows of one shadow table (id INTEGER PRIMARY KEY, <column>) whose column has BLOBs: pages, or
 // blocks. Its five statements are prepared at their first use.
 //
-// Nothing read from them is trusted: types are checked here, contents by those who read.
+// Nothing read from them is trusted. This class checks types, its callers check contents.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace cuckoo {
 
 class ShadowStore;
 
-// SQLite's failure as a Status, for core.
+// Returns SQLite's failure as a Status, for core.
 template <class Body>
 Status storage_status(Body&& body) {
   try {
@@ -42,13 +42,13 @@ class ShadowRows {
  public:
   using Visitor = std::function<Status(int64_t id, std::span<const std::byte> row)>;
 
-  // `store` outlives it. `suffix`: the shadow table's. `noun`: what errors call its rows.
+  // `store` outlives this object. `suffix` is the shadow table's, and errors call its rows `noun`.
   ShadowRows(ShadowStore& store, const char* suffix, const char* column, const char* noun) noexcept
       : store_(store), suffix_(suffix), column_(column), noun_(noun) {}
 
-  // Rows with first <= id <= last in ascending order. The bytes are valid during the visit only.
+  // Visits rows with first <= id <= last, ascending. The bytes are valid only during the visit.
   Status read(int64_t first, int64_t last, const Visitor& visitor);
-  // `stored`: the row exists already. One that was there when it was read must be there still.
+  // `stored`: the row was there when it was read, so it must still be there.
   Status write(int64_t id, std::span<const std::byte> row, bool stored);
   Status erase(int64_t first, int64_t last);
 

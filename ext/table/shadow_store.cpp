@@ -138,7 +138,7 @@ void ShadowStore::give_back_cache() noexcept {
       sqlite3_db_release_memory(db_);
       cached_bytes_ = asked_bytes_ = 0;
     }
-  } catch (...) {  // it stays
+  } catch (...) {  // the cache stays as it is
   }
 }
 

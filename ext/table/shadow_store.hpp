@@ -1,10 +1,10 @@
-// The shadow tables of one table: what all kinds have in common.
+// The shadow tables of one table: the part that all kinds have in common.
 //
 //   <table>_config(key PRIMARY KEY, value)      options, one a row; 'record': the state (a BLOB)
 //   <table>_pages(id INTEGER PRIMARY KEY, page)
-// Kinds add tables and statements of their own to it.
+// Each kind adds tables and statements of its own.
 //
-// Nothing read from them is trusted: types are checked here, contents by those who read.
+// Nothing read from them is trusted. This class checks types, its callers check contents.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,12 @@ inline constexpr ShadowTable kConfigTable = {"config", "(key PRIMARY KEY, value)
 inline constexpr ShadowTable kPagesTable = {"pages", "(id INTEGER PRIMARY KEY, page)"};
 inline constexpr ShadowTable kItemsTable = {"items", "(key PRIMARY KEY, value) WITHOUT ROWID"};
 
-// The largest multiple of 64 bytes that, with a checksum behind it, fits one database page as a
-// row.
+// Returns the largest multiple of 64 bytes that, with a checksum after it, fits one database page
+// as a row.
 uint32_t page_bytes_for(sqlite3* db, const std::string& schema);
-// The database page itself.
+// Returns the size of the database page itself.
 uint32_t database_page_bytes_for(sqlite3* db, const std::string& schema);
-// What SQLite's own page cache may take of that schema (PRAGMA cache_size).
+// Returns how much of that schema SQLite's own page cache may hold (PRAGMA cache_size).
 uint64_t cache_bytes_for(sqlite3* db, const std::string& schema);
 
 class ShadowStore {
@@ -50,7 +50,7 @@ class ShadowStore {
   void create_tables();
   void drop_tables();
   void rename_tables(const std::string& name);
-  // Value: int64_t, double or std::string. The row may exist.
+  // The value is an int64_t, a double or a std::string. The row may exist.
   template <class Value>
   void write_option(const std::string& key, const Value& value) {
     upsert_option().bind(1, key).bind(2, value).run();
@@ -63,13 +63,13 @@ class ShadowStore {
     double real = 0;
     std::string text;
   };
-  // A key that is no text is SQLITE_CORRUPT_VTAB.
+  // Throws SQLITE_CORRUPT_VTAB if a key is no text.
   std::map<std::string, OptionValue> read_options();
-  // What is said of a row with that key, where there should be none.
+  // Returns the error text for a row with a key that no option has.
   std::string no_option(const std::string& key) const;
 
-  // The record's row, held: as long as one of these lives, a read transaction is open and all that
-  // is read comes from one commit. One at a time.
+  // Holds the record's row. As long as it lives, a read transaction is open, and all reads come
+  // from one commit. Only one may live at a time.
   class HeldRecord {
    public:
     explicit HeldRecord(ShadowStore& store);
@@ -86,19 +86,20 @@ class ShadowStore {
   ShadowRows& pages() noexcept { return pages_; }
   Status write_record(std::span<const std::byte> record);
 
-  // So many bytes were read that will be in memory, or are not needed again.
+  // Counts bytes that were read and that SQLite's cache need not keep: they will be in our memory,
+  // or are not needed again.
   void note_cached(uint64_t bytes) noexcept { cached_bytes_ += bytes; }
-  // What was read is in memory now, or is not needed again. Once it fills an eighth of
-  // what SQLite's page cache may take, the cache is emptied of all that is not in use: else every
-  // connection would keep in its own what the process has once. A larger cache keeps everything.
+  // Empties SQLite's page cache, except pages in use, once the counted bytes fill an eighth of what
+  // it may hold. Otherwise every connection would keep in its cache what the process has once. A
+  // larger cache keeps everything.
   void give_back_cache() noexcept;
 
-  Status poll() { return poller_(); }  // for long work: fails when the application wants it to stop
+  Status poll() { return poller_(); }  // for long work: fails if the application wants it to stop
 
  protected:
-  // A statement prepared at its first use; %w's are schema and table.
+  // Prepares a statement at its first use. Its two %w are schema and table.
   Statement& ready(Statement& statement, const char* sql);
-  // Of all statements: before the connection closes or names change.
+  // Finalizes all statements, before the connection closes or names change.
   virtual void finalize() noexcept;
 
   Statement upsert_option() const;
@@ -111,8 +112,8 @@ class ShadowStore {
   Statement select_record_, update_record_;
   ShadowRows pages_{*this, "pages", "page", "page"};
   Poller poller_;
-  uint64_t cached_bytes_ = 0;  // note_cached(), since the cache was emptied
-  uint64_t asked_bytes_ = 0;   // … when give_back_cache() last asked for the cache's size
+  uint64_t cached_bytes_ = 0;  // counted by note_cached() since the cache was emptied
+  uint64_t asked_bytes_ = 0;   // the same when give_back_cache() last asked for the cache's size
 };
 
 }  // namespace cuckoo

@@ -1,5 +1,5 @@
-// The shadow tables of a virtual table: made, dropped, renamed and recognised from one list, its
-// module's.
+// Makes, drops, renames and recognises the shadow tables of a virtual table, from its module's list
+// of them.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace cuckoo {
 
-// Arrays of these are not inline, because GCC for Windows puts the same one into a section that can
-// be written in one file and into one that can't in another. Its linker then sees two arrays.
+// Arrays of these are not inline, because GCC for Windows may put one array into a writable section
+// in one file, and into a read-only section in another. Its linker then sees two arrays.
 struct ShadowTable {
   std::string_view suffix;   // of "<table>_<suffix>"
   std::string_view columns;  // as in CREATE TABLE
@@ -19,13 +19,13 @@ struct ShadowTable {
 
 bool is_shadow_suffix(std::string_view suffix, std::span<const ShadowTable> tables) noexcept;
 
-// Is there a table of that name, with that column if one is given? Throws SqlError when the schema
-// can't be read.
+// Returns whether there is a table of that name, with that column if one is given. Throws SqlError
+// if the schema can't be read.
 bool table_exists(sqlite3* db, const std::string& schema, const std::string& table,
                   const char* column = nullptr);
 
-// All throw SqlError. No statement may be open on them when they are dropped or renamed; those that
-// are missing are passed over then.
+// All throw SqlError. When tables are dropped or renamed, no statement may be open on them, and
+// missing ones are skipped.
 void create_shadow_tables(sqlite3* db, const std::string& schema, const std::string& table,
                           std::span<const ShadowTable> tables);
 void drop_shadow_tables(sqlite3* db, const std::string& schema, const std::string& table,

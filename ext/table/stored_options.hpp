@@ -1,5 +1,5 @@
-// The options in %_config, read with their types and ranges checked: what is not valid is an error
-// that names the row.
+// The options in %_config, read with their types and ranges checked. An error names the row that is
+// not valid.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ class StoredOptions {
   bool on(const char* key) const;
   const std::string& text(const char* key) const;
   void expect(bool valid, const char* key) const;
-  // All were read here, but for those that are read elsewhere: another row is no option of this
-  // table.
+  // Throws if there is a row that was not read here, and is not one of those read elsewhere,
+  // because no option of this table has its key.
   void expect_no_more(std::initializer_list<const char*> elsewhere = {}) const;
-  // The row `format`, which must be one of these.
+  // Reads the row `format`, which must be in this range.
   uint32_t format(uint32_t oldest, uint32_t newest) const;
 
  private:

@@ -1,5 +1,4 @@
-// What our virtual tables have in common: the LiveTable, to which they hand on what SQLite tells
-// them of transactions.
+// The base of our virtual tables. It passes on to the LiveTable what SQLite tells of transactions.
 #pragma once
 
 #include <memory>
@@ -27,7 +26,7 @@ class StoredTable {
   void rollback_to(int number) noexcept { live_->rollback_to(number); }
 
   void destroy() { live_->destroy(); }
-  // PRAGMA integrity_check; what is wrong with the table, or nothing.
+  // Returns the error that PRAGMA integrity_check shows, or nothing.
   std::string integrity() {
     try {
       live_->check_stored();

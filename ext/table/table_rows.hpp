@@ -1,5 +1,5 @@
-// The rows of filter_info and flash_kv_info: tables of one kind, one a row. One that can't be read
-// keeps its row, with what is wrong with it, and hides no other.
+// The rows of filter_info and flash_kv_info: tables of one kind, one a row. A table that can't be
+// read keeps its row, with its error, and hides no other table.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class TableRows {
  public:
   using Found = Connection::Found<Live>;
 
-  // All throw SqlError where a failure may pass.
+  // All throw SqlError for a failure that may pass.
   void take_all(Connection& connection) {
     tables_ = connection.all<Live>();
     row_ = 0;
@@ -36,7 +36,8 @@ class TableRows {
     ++row_;
     look();
   }
-  // Does that with the row's table, if it can be read so far; a failure becomes the row's error.
+  // Calls `body` with the row's table, if it could be read so far. A failure becomes the row's
+  // error.
   template <class Body>
   void attempt(Body&& body) {
     if (done() || tables_.found[row_].live == nullptr || !tables_.found[row_].error.empty()) {

@@ -96,7 +96,8 @@ void examine(std::span<const std::byte> input, bool repaired) {
     root.leaves = std::max(leaves, uint64_t{1} << root.first_depth);
   }
   Directory directory(options);
-  const Status read = directory.read(segments::Blocks(blocks, options.seed), root, 0).take_status();
+  const Status read =
+      directory.read(segments::Blocks(blocks, options.seed), root, {}).take_status();
   if (!read.ok()) {
     REQUIRE(read.error().code == ErrorCode::kCorrupt && !read.error().message.empty());
     return;

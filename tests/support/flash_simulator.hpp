@@ -41,6 +41,7 @@
 
 #include <array>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -52,12 +53,14 @@ enum class CutMode { kNothing, kPrefix, kSubset, kComplete, kMarginal, kWeak };
 inline constexpr std::array kCutModes{CutMode::kNothing,  CutMode::kPrefix,   CutMode::kSubset,
                                       CutMode::kComplete, CutMode::kMarginal, CutMode::kWeak};
 const char* name_of(CutMode mode) noexcept;
+inline void PrintTo(CutMode mode, std::ostream* out) { *out << name_of(mode); }
 
 enum class WearFailure { kProgramError, kEraseError, kReadError, kSilentProgram, kSilentErase };
 inline constexpr std::array kWearFailures{WearFailure::kProgramError, WearFailure::kEraseError,
                                           WearFailure::kReadError, WearFailure::kSilentProgram,
                                           WearFailure::kSilentErase};
 const char* name_of(WearFailure failure) noexcept;
+inline void PrintTo(WearFailure failure, std::ostream* out) { *out << name_of(failure); }
 
 class FlashSimulator final : public FlashDevice {
  public:

@@ -5,10 +5,10 @@
 //   if (!made.ok()) { … made.error().message … }
 //   (void)made.value().add_all(words);
 //
-// What all filters have in common, what errors mean, and threads: <cuckoo/filter.hpp>.
+// <cuckoo/filter.hpp> has the common part of all filters, the errors, and rules for threads.
 //
 // It is a set: a key that is added twice is there once. size() also leaves out new keys that seemed
-// present when they came, as large a part of them as rate_now() was.
+// present when they came: a part of them as large as rate_now() was.
 //
 // References: Bloom: "Space/Time Trade-offs in Hash Coding with Allowable Errors", 1970. Putze,
 // Sanders, Singler: "Cache-, Hash- and Space-Efficient Bloom Filters", 2007 (kBlocked).
@@ -42,22 +42,22 @@ struct BloomFilterOptions {
 
 class BloomFilter : public MembershipFilter {
  public:
-  // Holds nothing, takes nothing: to be assigned to.
+  // Makes an object that holds nothing and takes nothing, to be assigned to.
   BloomFilter() noexcept = default;
   BloomFilter(BloomFilter&&) noexcept = default;
   BloomFilter& operator=(BloomFilter&&) noexcept = default;
 
-  // An empty filter. kInvalid: an option is out of its range; the text says which.
+  // Makes an empty filter. kInvalid: an option is out of its range; the text says which.
   static Result<BloomFilter> make(const BloomFilterOptions& options = {});
-  // Of an image that to_bytes() or filter_export() gave. All of it is verified: kCorrupt. It grows
-  // if the image has hashes. kInvalid: it is the image of something else, such as a counting Bloom
-  // filter. O(bytes).
+  // Makes a filter of an image that to_bytes() or filter_export() gave. Verifies all of it:
+  // kCorrupt. The filter grows if the image has hashes. kInvalid: it is the image of something
+  // else, such as a counting Bloom filter. O(bytes).
   static Result<BloomFilter> from_bytes(std::span<const std::byte> image);
 
   BloomLayout layout() const noexcept;
-  // Adds all that the other one holds. Where both grow, their sizes and rates may differ; else both
-  // were made for the same. kInvalid: they don't go together, or have different seeds. O(size of
-  // the other one); of all cells where one of them does not grow.
+  // Adds all that the other one holds. If both grow, their sizes and rates may differ; otherwise
+  // both must have been made for the same. kInvalid: they don't go together, or have different
+  // seeds. O(size of the other one), or O(all cells) if one of them does not grow.
   Status merge(const BloomFilter& other) { return merge_from(other); }
 
  private:

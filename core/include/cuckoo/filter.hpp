@@ -1,29 +1,30 @@
-// What cuckoo::CuckooFilter and cuckoo::BloomFilter have in common: a set of keys in little memory.
-// contains() answers "no", which is always right, or "yes", which is wrong at a rate that was asked
-// for.
+// The common part of cuckoo::CuckooFilter and cuckoo::BloomFilter: a set of keys in little memory.
+// contains() answers "no", which is always right, or "yes", which is wrong at a rate that you
+// choose.
 //
 // Growth. A filter that grows takes any number of keys at its rate. It is made of segments, small
-// filters for a share of the keys each, and a segment that gets full is split, whatever the size of
-// the whole. For that it keeps the keys' hashes, compressed, beside the cells: 30 to 35 bits a key.
-// One that does not grow has the cells alone, and says kFull.
+// filters for a share of the keys each. A segment that gets full is split, whatever the size of the
+// whole filter. For that, the filter keeps the keys' hashes, compressed, beside the cells: 30 to 35
+// bits a key. A filter that does not grow has only the cells, and returns kFull.
 //
-// Hashes. Keys are hashed by XXH3 with the filter's seed, which is random unless it is given: so
-// nobody who chooses keys can choose those that collide.
+// Hashes. Keys are hashed by XXH3 with the filter's seed, which is random unless you give it. So an
+// attacker can't choose keys that collide.
 //
-// Bytes. to_bytes() gives the image that filter_export() gives in SQL, and from_bytes() takes it,
-// on any machine and of either side. It is read by every later version (docs/guarantees.md).
+// Bytes. to_bytes() gives the image that filter_export() gives in SQL. from_bytes() takes an image
+// of either, on any machine. Every later version reads it (docs/guarantees.md).
 //
 // Errors
 //   kInvalid  an argument, or a filter that does not go with this one; nothing changed
-//   kFull     no room; nothing changed, but for what add_all() says
+//   kFull     no room; nothing changed, except what add_all() says
 //   kCorrupt  from_bytes(): the bytes are no image, or damaged
-// Nothing throws but std::bad_alloc. If memory runs out in a change, what the filter held is lost:
-// then contains() says yes to every key, as "no" might be wrong, and all else answers kCorrupt. A
-// filter that was moved from, or made by no make(), holds nothing and takes nothing.
+// The functions throw only std::bad_alloc. If memory runs out in a change, the filter's contents
+// are lost. Then contains() says yes to every key, because "no" might be wrong, and all other
+// functions return kCorrupt. A filter that was moved from, or made by no make(), holds nothing and
+// takes nothing.
 //
-// Threads. Functions that are const may be called by many threads at once while none calls another.
+// Threads. Many threads may call const functions at once while none calls another function.
 //
-// References: what contains() and the others return is a copy; nothing is invalidated.
+// References: contains() and the other functions return copies, so nothing is invalidated.
 #pragma once
 
 #include <array>
@@ -47,42 +48,42 @@ class MemoryFilter;
 namespace cuckoo {
 inline namespace v1 {
 
-// Anything that for (const auto& key : keys) goes through and that gives keys: a std::vector of
-// strings or integers, an array, a view.
+// A range of keys, over which for (const auto& key : keys) can go: a std::vector of strings or
+// integers, an array, a view.
 template <class Range>
 concept KeyRange = std::ranges::input_range<const Range> &&
     std::constructible_from<Key, std::ranges::range_reference_t<const Range>>;
 
 enum class SavedHashes : bool {
-  kNo,   // the cells alone: a fourth of the bytes, but what reads them can't grow
-  kYes,  // all of it
+  kNo,   // only the cells: a fourth of the bytes, but a filter made of them can't grow
+  kYes,  // the cells and the hashes
 };
 
 class MembershipFilter {
  public:
   // --- asking
 
-  // Is the key there? False: it definitely is not. O(1), 10 to 100 ns.
+  // Returns whether the key is probably there. False: it definitely is not. O(1), 10 to 100 ns.
   bool contains(const Key& key) const noexcept;
-  // The same for each key, in their order. Several look-ups are under way at a time, so where the
-  // filter is larger than the processor's cache this takes a part of the time.
+  // Does the same for each key, in their order. Several look-ups are under way at a time. So it
+  // takes less time if the filter is larger than the processor's cache.
   template <KeyRange Range>
   std::vector<bool> contains_each(const Range& keys) const;
 
-  // How many keys it holds: adds less removes. A Bloom filter leaves out those that seemed present
-  // when they came. O(1), as are all figures below unless they say other.
+  // Returns how many keys it holds: adds less removes. A Bloom filter leaves out keys that seemed
+  // present when they came. O(1), as are all figures below unless they say something else.
   uint64_t size() const noexcept;
   bool empty() const noexcept { return size() == 0; }
-  // How many keys it is made for. It grows with them, if it grows.
+  // Returns how many keys it is made for. The number grows if the filter does.
   uint64_t capacity() const;
   bool grows() const noexcept;
-  // The rate of wrong yeses that was asked for.
+  // Returns the rate of wrong yeses that was asked for.
   double rate() const noexcept;
-  // The rate as it is now, computed from the cells in use. O(segments).
+  // Returns the rate as it is now, computed from the cells in use. O(segments).
   double rate_now() const;
-  // The part of the cells that is in use, 0 to 1. O(segments).
+  // Returns the part of the cells that is in use, 0 to 1. O(segments).
   double load_factor() const;
-  // All memory that it has taken. O(segments).
+  // Returns the bytes of all memory that it has taken. O(segments).
   size_t memory_bytes() const;
   uint64_t seed() const noexcept;
 
@@ -91,21 +92,21 @@ class MembershipFilter {
   // Adds a key. kFull: it does not grow, and is full. O(1). If it grows, that is amortized: one add
   // in some thousands rebuilds a segment, which takes a millisecond.
   Status add(const Key& key);
-  // Adds many at once. If it grows and they are many for its size, this takes a third of the time:
-  // 4,096 are, and in a filter of tens of millions of keys 131,072.
+  // Adds many keys at once. If the filter grows and the keys are many for its size, this takes a
+  // third of the time: 4,096 are many, and 131,072 in a filter of tens of millions of keys.
   // kFull: a cuckoo filter took none of them, a Bloom filter took the first ones, as size() tells.
   template <KeyRange Range>
   Status add_all(const Range& keys);
-  // Adds the key unless it seems present; says whether it was added. Of new keys a part as large as
-  // rate() is not added, because each of them seems present.
+  // Adds the key unless it seems present. Returns whether it was added. Some new keys are not
+  // added, because they seem present: a part of them as large as rate().
   Result<bool> add_new(const Key& key);
-  // Removes all keys. The filter is as make() made it.
+  // Removes all keys. Afterwards the filter is as make() made it.
   Status clear();
 
   // --- as bytes
 
-  // An image of it. O(size() + segments). With hashes, if it has them: else from_bytes() gives one
-  // that does not grow.
+  // Returns an image of it. O(size() + segments). kYes adds the hashes, if it has them. Without
+  // them from_bytes() gives a filter that does not grow.
   Result<std::vector<std::byte>> to_bytes(SavedHashes hashes = SavedHashes::kYes) const;
 
  protected:

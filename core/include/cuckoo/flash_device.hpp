@@ -1,19 +1,19 @@
-// What a FlashStore keeps its entries on: a device of four verbs, one in memory and one in a file.
+// The device of a FlashStore: an interface of four verbs, and a device in memory and one in a file.
 //
 // A device is a row of erase blocks, and a block is a row of program units. An erase makes a whole
 // block FF; a program writes whole units that are FF. To put a store on anything else, on a flash
 // chip for example, derive a class from FlashDevice.
 //
-// What a device must do
-//   D1  read() gives what was programmed, and FF where nothing was since the last erase.
-//   D2  what was done before a sync() that succeeded stays, whatever happens later.
-//   D3  a power cut may undo all that was done since, each part of it by itself: of every byte that
-//       was programmed or erased since the last sync(), it leaves what the byte was then, or any
-//       value that the byte was given since. Afterwards the byte stays so.
+// A device must keep these rules
+//   D1  read() gives the bytes that were programmed, and FF where none were since the last erase.
+//   D2  all that was done before a sync() that succeeded stays, whatever happens later.
+//   D3  a power cut may undo all that was done since, each part of it by itself. Every byte that
+//       was programmed or erased since the last sync() has the value that it had then, or any value
+//       that it was given since. Afterwards the byte stays so.
 //   D4  an operation that fails answers with an Error. kFlashFailure says that this block is worn
 //       out: the store retires the block and goes on in another one. Every other code says that the
 //       device is gone: then the store refuses all changes until it is opened again.
-// What a device may expect of the store
+// A device may rely on these rules
 //   D5  addresses and lengths are on the device; a program is of whole units in one block.
 //   D6  a unit is programmed once at most between two erases of its block, and in ascending order.
 //   D7  the four verbs are called by the thread that called the store, and never two at a time.
@@ -31,18 +31,18 @@
 namespace cuckoo {
 inline namespace v1 {
 
-// By default, 64 MiB.
+// The numbers of a device; by default 64 MiB.
 struct FlashGeometry {
   uint32_t sector_size_bytes = 4096;   // 512 … 65536, a power of two
   uint32_t sectors_per_block = 16;     // 1 … 1024
   uint32_t program_unit_bytes = 16;    // 16, 32 or 64
   uint32_t blocks = 1024;              // 18 or more; 2^32 units on the device at most
-  uint32_t endurance_erases = 100000;  // 1 … 10^9: what a block lasts, if it wears out at all
+  uint32_t endurance_erases = 100000;  // 1 … 10^9: how long a block lasts, if it wears out
 
   uint32_t block_bytes() const noexcept { return sector_size_bytes * sectors_per_block; }
   uint64_t size_bytes() const noexcept { return uint64_t{blocks} * block_bytes(); }
 
-  // kInvalid, which names the member and its range, when one is out of it.
+  // Returns kInvalid if a member is out of its range; the text names both.
   Status check() const;
 
   friend bool operator==(const FlashGeometry&, const FlashGeometry&) = default;
@@ -63,16 +63,17 @@ class FlashDevice {
   virtual Status sync() = 0;
 };
 
-// In memory, for tests and caches. A block takes memory from its first program on.
+// A device in memory, for tests and caches. A block takes memory from its first program on.
 //
-// Not for several threads at once. What an Error left is as it was before. Destroying it loses all.
+// Only one thread may use it at a time. An operation that returns an Error changes nothing. Its
+// contents end with the object.
 class MemoryDevice final : public FlashDevice {
  public:
-  // A blank device. kInvalid when the geometry is out of its range. O(blocks).
+  // Makes a blank device. kInvalid: the geometry is out of its range. O(blocks).
   static Result<std::unique_ptr<MemoryDevice>> create(const FlashGeometry& geometry = {});
 
   FlashGeometry geometry() const noexcept override { return geometry_; }
-  // O(bytes). All of them answer kInvalid to what D5 excludes.
+  // O(bytes). They return kInvalid for a call that D5 excludes.
   Status read(uint64_t address, std::span<std::byte> out) override;
   Status program(uint64_t address, std::span<const std::byte> units) override;
   Status erase(uint32_t block) override;
@@ -85,30 +86,29 @@ class MemoryDevice final : public FlashDevice {
   std::vector<std::vector<std::byte>> blocks_;  // an empty one is FF
 };
 
-// In a file, which another process can't open meanwhile (WebAssembly has no locks).
+// A device in a file, which another process can't open meanwhile (WebAssembly has no locks).
 //
-// The file grows as the device is used. So a full disk may stop a change: the store answers with
-// kStorage and the operating system's code, and has all that was synced when it is opened again. To
-// open it takes some blocks, so the disk must have that room then.
-// sync() is fdatasync(), or FlushFileBuffers() on Windows: whether a disk keeps what it then says
-// to have written is between the disk and the system. The file's bytes: docs/FORMAT.md, "A flash
-// device in a file".
+// The file grows as the device is used. So a full disk may stop a change. Then the store returns
+// kStorage with the operating system's code. When it is opened again, it has all that was synced.
+// To open it takes some blocks, so the disk must have that room then.
+// sync() is fdatasync(), or FlushFileBuffers() on Windows. It relies on the disk to keep the bytes
+// that the disk says it has written. The file's bytes: docs/FORMAT.md, "A flash device in a file".
 //
-// Not for several threads at once.
+// Only one thread may use it at a time.
 class FileDevice final : public FlashDevice {
  public:
-  // Makes a blank device; kInvalid when the path exists, unless as a file that an earlier create()
-  // left unfinished, which has no byte but zeros. `path` is UTF-8, on Windows too. O(1), or O(size)
-  // of such a file.
+  // Makes a blank device. kInvalid: the path exists, and is not a file that an earlier create()
+  // left unfinished, which has only zeros. `path` is UTF-8, on Windows too. O(1), or O(size) of
+  // such a file.
   static Result<std::unique_ptr<FileDevice>> create(const std::string& path,
                                                     const FlashGeometry& geometry = {});
-  // kStorage with the system's code when there is no such file or another process has it; kCorrupt
-  // when the file is none that create() made, or is too short. O(1).
+  // Opens a device. kStorage, with the system's code: there is no such file, or another process has
+  // it. kCorrupt: the file is none that create() made, or is too short. O(1).
   static Result<std::unique_ptr<FileDevice>> open(const std::string& path);
 
   ~FileDevice() override;
   FlashGeometry geometry() const noexcept override;
-  // O(bytes). All of them answer kInvalid to what D5 excludes.
+  // O(bytes). They return kInvalid for a call that D5 excludes.
   Status read(uint64_t address, std::span<std::byte> out) override;
   Status program(uint64_t address, std::span<const std::byte> units) override;
   Status erase(uint32_t block) override;

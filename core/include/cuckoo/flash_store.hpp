@@ -1,5 +1,5 @@
-// An exact map from byte strings to byte strings on a flash device or in a file: what was synced
-// survives kill -9 and power cuts. It collects its garbage and levels the wear of the device.
+// An exact map from byte strings to byte strings on a flash device or in a file. Changes that were
+// synced survive kill -9 and power cuts. It collects its garbage and levels the wear of the device.
 //
 //   auto opened = cuckoo::FlashStore::open_file("cart.flash", {.create = true});
 //   if (!opened.ok()) { … opened.error().message … }
@@ -7,30 +7,29 @@
 //   cuckoo::Status put = store.put("apple", "3");
 //
 // Guarantees
-//   G1  after a power cut or kill -9 the store holds what the first n changes made, for some n: all
-//       that came before the last sync() are among them. A change, also a batch, is there as a
-//       whole or not at all. After kill -9 alone nothing is lost that was answered by ok(): a file
-//       has it.
+//   G1  after a power cut or kill -9 the store has the first n changes, for some n. All changes
+//       before the last sync() are among them. A change, also a batch, is there as a whole or not
+//       at all. After kill -9 alone no change is lost that returned ok(), because the file has it.
 //   G2  nothing read from the device is trusted: damage is an Error of kCorrupt, not a wrong value.
 //       Damage to the last block that was written may look like a power cut, and ends the log
 //       there.
-//   G3  no function throws anything but std::bad_alloc, or what the functions given to it throw.
+//   G3  functions throw only std::bad_alloc, and the exceptions of functions that you give to them.
 //   G4  an object that holds no store (made by the default constructor, moved from, released)
 //       answers every call, with kInvalid or with zeros.
 //
-// Errors. kInvalid (a key or a value too long) and kFull (no room): nothing has changed. After
-// every other Error of a change, and after an exception in one, the store is in an unknown state:
-// it answers each later call with kStorage, which says so, until it is opened again:
-// open(release()). What is there then is told by G1. An Error of a read changes nothing.
+// Errors. After kInvalid (a key or a value too long) and kFull (no room) nothing has changed. After
+// every other Error of a change, and after an exception in one, the state of the store is unknown.
+// Then each later call returns kStorage, whose text says so, until you open the store again:
+// open(release()). G1 says which changes it has then. An Error of a read changes nothing.
 //
-// Threads. One thread at a time may use an object, for reading too: a look-up uses buffers of the
-// object. const functions may be called by many threads while none calls another one.
+// Threads. One thread at a time may use an object, for reading too, because a look-up uses buffers
+// of the object. Many threads may call const functions while none calls another one.
 //
-// Complexity. E entries, B erase blocks, V bytes of a value. Look-ups read one record and one more
-// for each eighth of a block of the value. Puts append as much, and collections make that a small
-// multiple of it: stats() counts the bytes. Memory: 5 to 10 bytes an entry and 60 a block. Keys
-// are found by a hash whose seed each store draws when it is made, so strangers can't choose keys
-// that slow it down.
+// Complexity. E entries, B erase blocks, V bytes of a value. A look-up reads one record, and one
+// more for each eighth of a block of the value. A put appends as much. With collections it is a
+// small multiple of that; stats() counts the bytes. Memory: 5 to 10 bytes an entry and 60 a block.
+// Keys are found by a hash whose seed each store draws when it is made, so an attacker can't choose
+// keys that slow it down.
 #pragma once
 
 #include <concepts>
@@ -51,7 +50,7 @@
 namespace cuckoo {
 inline namespace v1 {
 
-// A key or a value as a parameter: a text, or bytes. It refers to them, and is nothing to be kept.
+// A key or a value as a parameter: a text, or bytes. It only refers to them, so do not keep it.
 class FlashBytes {
  public:
   template <class Bytes>
@@ -79,7 +78,7 @@ class FlashBytes {
   std::span<const std::byte> bytes_;
 };
 
-// Changes that FlashStore::write() makes all together. It has copies of their bytes.
+// Changes that FlashStore::write() makes together. The batch has copies of their bytes.
 class FlashBatch {
  public:
   // O(bytes). A later change of a key replaces an earlier one.
@@ -100,29 +99,29 @@ class FlashBatch {
 };
 
 struct FlashOptions {
-  // Make the file when there is none, and a store on a device that is blank. Otherwise these are
+  // True: makes the file if there is none, and a store on a device that is blank. False: both are
   // errors.
   bool create = false;
-  // Of a file that open_file() makes. One that is there has its own.
+  // The geometry of a file that open_file() makes. A file that exists has its own.
   FlashGeometry geometry{};
 };
 
 struct FlashStats {
   uint64_t entries = 0;
-  // Room: entries are charged what they take, and usable is what all of them may be charged.
+  // Room: each entry is charged the bytes that it takes. usable_bytes is the most for all of them.
   uint64_t used_bytes = 0;
   uint64_t usable_bytes = 0;
   double fill = 0;  // used by usable
   uint32_t blocks = 0;
   uint32_t free_blocks = 0;
   uint32_t bad_blocks = 0;  // worn out
-  // Since the store was made; after a power cut, a little less.
+  // Sums since the store was made; after a power cut, a little less.
   uint64_t user_bytes = 0;        // of keys and values put, of keys removed
   uint64_t programmed_bytes = 0;  // by user_bytes: write amplification
   uint64_t erases = 0;
   uint64_t collections = 0;
   uint64_t checkpoints = 0;
-  // Erases of a block, of those that are not bad.
+  // Erases of a block, over all blocks that are not bad.
   uint32_t least_erases = 0;
   uint32_t most_erases = 0;
   double mean_erases = 0;
@@ -138,32 +137,32 @@ class FlashStore {
   FlashStore& operator=(FlashStore&& other) noexcept;
   FlashStore(const FlashStore&) = delete;
   FlashStore& operator=(const FlashStore&) = delete;
-  // Does not sync: what a power cut takes from then on is told by G1.
+  // Does not sync. G1 says which changes a power cut may take.
   ~FlashStore();
 
-  // The store on a device. Without one there: kInvalid; options.create makes one, if the device is
-  // blank. On an error the device is lost, the file is not. O(E + B) memory and time, and it
-  // writes: a checkpoint when there were changes since the last one.
+  // Opens the store on a device. kInvalid: there is none. With options.create, makes one if the
+  // device is blank. On an error the device is destroyed, but not its file. O(E + B) memory and
+  // time. It writes a checkpoint if there were changes since the last one.
   static Result<FlashStore> open(std::unique_ptr<FlashDevice> device,
                                  const FlashOptions& options = {});
-  // … in a FileDevice.
+  // Opens the store in a FileDevice.
   static Result<FlashStore> open_file(const std::string& path, const FlashOptions& options = {});
 
   bool holds_store() const noexcept { return impl_ != nullptr; }
-  // Gives the device back; this object holds no store afterwards. Null when it held none. No sync.
+  // Returns the device; this object holds no store afterwards. Null: it held none. Does not sync.
   std::unique_ptr<FlashDevice> release() noexcept;
 
   // --- reading. O(V) on average.
   Result<bool> contains(FlashBytes key);
   // nullopt: the key is not there.
   Result<std::optional<std::vector<std::byte>>> get(FlashBytes key);
-  // The same into a buffer, which is replaced. False: the key is not there, and so says the empty
-  // buffer. Without allocating when the buffer is large enough.
+  // Does the same into a buffer, which is replaced. False: the key is not there, and the buffer is
+  // empty. Does not allocate if the buffer is large enough.
   Result<bool> get(FlashBytes key, std::vector<std::byte>& value);
   Result<bool> get(FlashBytes key, std::string& value);
-  // Calls `visit` with each entry, the one first whose last change is the oldest, until it gives
-  // false. Inside, the store may be read, and refuses changes with kInvalid. What `visit` is given
-  // is valid until it returns. O(E log E), and O(V) each.
+  // Calls `visit` with each entry, the one with the oldest last change first, until `visit` returns
+  // false. `visit` may read the store, which refuses changes with kInvalid. The arguments of
+  // `visit` are valid until it returns. O(E log E), and O(V) each.
   Status for_each(const std::function<bool(FlashBytes key, FlashBytes value)>& visit);
 
   // --- changing. O(V) on average; a collection or a checkpoint, O(E), comes now and then.
@@ -173,17 +172,18 @@ class FlashStore {
   Result<bool> insert(FlashBytes key, FlashBytes value);
   // False: the key was not there.
   Result<bool> remove(FlashBytes key);
-  // All of them or none (G1). A batch of no changes does nothing.
+  // Makes all of the changes or none (G1). A batch of no changes does nothing.
   Status write(const FlashBatch& batch);
   // Removes all entries. O(E).
   Status clear();
-  // Frees all that is dead, and shortens the next open(). O(E + bytes that are live).
+  // Frees all dead bytes, and shortens the next open(). O(E + live bytes).
   Status collect();
-  // All changes so far survive a power cut.
+  // Makes all changes so far survive a power cut.
   Status sync();
 
   // --- verifying and figures
-  // Reads all entries and verifies every invariant: kCorrupt, saying what is wrong. O(E + bytes).
+  // Reads all entries and verifies every invariant. kCorrupt: the text says what is wrong.
+  // O(E + bytes).
   Status check();
   uint64_t size() const noexcept;  // entries. O(1)
   FlashStats stats() const;        // O(B)

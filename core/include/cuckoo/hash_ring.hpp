@@ -1,4 +1,4 @@
-// Which node owns a key, so that a change of the nodes moves few keys: a consistent hash.
+// A consistent hash: it says which node owns a key, and a change of the nodes moves few keys.
 //
 //   auto made = cuckoo::HashRing::make();
 //   if (!made.ok()) { … made.error().message … }
@@ -13,35 +13,35 @@
 //   kSlots   65,536 slots, dealt by the weights, so that shares are even to 1/65536. Owners depend
 //            on the order of the changes: hand such a ring on as bytes
 //
-// Owners. With kRing and kKetama they follow from the nodes, their weights and the options alone,
-// on every machine. A node that comes or grows only takes keys, one that goes or shrinks only gives
-// its own; not so with kKetama and unequal weights. Keys are SQL's: a ring that came from a table
-// whose key has no type, or the type TEXT, gives the owners that the table gives. Where a real with
-// a fraction is hashed as a text, by kKetama or text_keys, that text has 15 digits, the last one
-// rounded to the nearest. A table whose key has the type TEXT makes of a real the text that its
-// version of SQLite makes, which may have 17 digits.
+// Owners. With kRing and kKetama they follow only from the nodes, their weights and the options, on
+// every machine. A node that comes or grows only takes keys, one that goes or shrinks only gives
+// its own. This is not so with kKetama and unequal weights. Keys are those of SQL: a ring that came
+// from a table whose key has no type, or the type TEXT, gives the same owners as the table. If a
+// real with a fraction is hashed as a text, by kKetama or text_keys, that text has 15 digits, the
+// last one rounded to the nearest. A table whose key has the type TEXT turns a real into the text
+// that its version of SQLite makes, which may have 17 digits.
 //
-// Bytes. to_bytes() gives the image that hash_ring_export() gives in SQL, and from_bytes() takes
-// it, on any machine and of either side.
+// Bytes. to_bytes() gives the image that hash_ring_export() gives in SQL. from_bytes() takes an
+// image of either, on any machine.
 //
 // Errors
 //   kInvalid  an argument; nothing changed
 //   kFull     no room: 65,536 nodes; kRing: 2^24 points; nothing changed
 //   kCorrupt  from_bytes(): the bytes are no image, or damaged; check(): a defect
-// Nothing throws but std::bad_alloc, unless options.md5 does. If add(), set_weight(), rename(),
-// remove() or clear() throws, the ring is lost, as if it were moved from: change a copy where that
-// matters. If another function throws, nothing changed. A ring that was moved from, or made by no
-// make(), has no nodes and takes none: kInvalid.
+// The functions throw only std::bad_alloc, unless options.md5 throws something else. If add(),
+// set_weight(), rename(), remove() or clear() throws, the ring is lost, as if it were moved from.
+// If that matters, change a copy. If another function throws, nothing changed. A ring that was
+// moved from, or made by no make(), has no nodes and takes none: kInvalid.
 //
-// Threads. Functions that are const may be called by many threads at once while none calls another.
-// A ring that changes while it is asked: change a copy, and publish it as a
+// Threads. Many threads may call const functions at once while none calls another function. If a
+// ring must change while it is asked, change a copy, and publish it as a
 // std::shared_ptr<const HashRing>.
 //
 // References. Names that owner() and replicas() return are valid until the ring changes, is
-// assigned to or ends; a move leaves them valid, with the ring that was moved to.
+// assigned to or ends. A move leaves them valid, with the ring that was moved to.
 //
-// Complexity, in N nodes, p points of the node that is named and P points of all: with kRing P is
-// vnodes · the sum of the weights, with kKetama 160 · N, with kSlots 65,536 slots.
+// Complexity, with N nodes, p points of the node that is named and P points of all nodes. With
+// kRing P is vnodes · the sum of the weights, with kKetama 160 · N, with kSlots 65,536 slots.
 #pragma once
 
 #include <cstddef>
@@ -64,7 +64,7 @@ class MemoryRing;
 namespace cuckoo {
 inline namespace v1 {
 
-// Writes the MD5 of the bytes. False: it can't for want of memory, and what asked for it throws
+// Writes the MD5 of the bytes. Returns false if there is no memory; then the caller throws
 // std::bad_alloc. Many threads may call it at once. <cuckoo/openssl_md5.hpp> has one.
 using Md5 = bool (*)(std::span<const std::byte> bytes, std::span<std::byte, 16> digest);
 
@@ -72,7 +72,7 @@ struct HashRingOptions {
   RingAlgorithm algorithm = RingAlgorithm::kRing;
   uint32_t vnodes = 1000;  // kRing: points per unit of weight, 1 … 100,000
   uint64_t seed = 0;       // kRing, kSlots
-  // 42, as a key, is the text "42", as in a table of hash_ring(key TEXT).
+  // True: the key 42 is the text "42", as in a table of hash_ring(key TEXT).
   bool text_keys = false;
   KetamaDialect dialect = KetamaDialect::kLibketama;
   KetamaKeyHash key_hash = KetamaKeyHash::kMd5;
@@ -84,7 +84,7 @@ struct RingNode {
   double weight = 1;  // 1e-15 … 1e15; kRing: vnodes · weight is at most 2^20
 };
 
-// A part of all keys that has another owner.
+// A part of all keys that gets another owner.
 struct RingMove {
   std::string from;  // empty: there was no node
   std::string to;    // empty: there is none
@@ -93,29 +93,30 @@ struct RingMove {
 
 class HashRing {
  public:
-  // Has no nodes, takes none: to be assigned to.
+  // Makes an object that has no nodes and takes none, to be assigned to.
   HashRing() noexcept;
   HashRing(HashRing&&) noexcept;
   HashRing& operator=(HashRing&&) noexcept;
-  // A copy in O(P).
+  // Copies the ring. O(P).
   HashRing(const HashRing& other);
   HashRing& operator=(const HashRing& other);
   ~HashRing();
 
-  // A ring without nodes. kInvalid: an option is out of its range, or kKetama lacks an MD5; the
-  // text says which. O(1).
+  // Makes a ring without nodes. kInvalid: an option is out of its range, or kKetama lacks an MD5;
+  // the text says which. O(1).
   static Result<HashRing> make(const HashRingOptions& options = {});
-  // Of an image, to_bytes()'s or hash_ring_export()'s. All of it is verified: kCorrupt. kInvalid:
-  // it is of keys that a table changes in another way than text_keys, or lacks an MD5. O(P).
+  // Makes a ring of an image that to_bytes() or hash_ring_export() gave. Verifies all of it:
+  // kCorrupt. kInvalid: its keys are changed by a table in another way than by text_keys, or it
+  // needs an MD5. O(P).
   static Result<HashRing> from_bytes(std::span<const std::byte> image, Md5 md5 = nullptr);
 
   // --- keys
 
-  // The node that owns the key; empty if the ring has no nodes. O(1): 2 or 3 loads (kRing), 1 load
-  // (kSlots), the key's hash and 2 or 3 loads (kKetama).
+  // Returns the node that owns the key; empty if the ring has no nodes. O(1): 2 or 3 loads (kRing),
+  // 1 load (kSlots), the key's hash and 2 or 3 loads (kKetama).
   std::string_view owner(const Key& key) const;
-  // The owner and the nodes that would own the key next, `count` different ones; all if there are
-  // fewer. O(count) while that is far below N.
+  // Returns the owner and the nodes that would own the key next, `count` different ones; all if
+  // there are fewer. O(count) while that is far below N.
   std::vector<std::string_view> replicas(const Key& key, size_t count) const;
 
   // --- nodes
@@ -123,33 +124,33 @@ class HashRing {
   size_t size() const noexcept;  // O(1)
   bool empty() const noexcept { return size() == 0; }
   bool contains(std::string_view name) const noexcept;  // O(log N)
-  // In the order of their names. O(N).
+  // Returns the nodes in the order of their names. O(N).
   std::vector<RingNode> nodes() const;
-  // 0 if there is no such node. O(log N).
+  // Returns 0 if there is no such node. O(log N).
   double weight(std::string_view name) const noexcept;
-  // The part of all keys that the node owns, exactly. 0 if there is no such node; with kKetama also
-  // of a node whose weight is small. O(log N).
+  // Returns the exact part of all keys that the node owns. 0 if there is no such node; with kKetama
+  // also for a node whose weight is small. O(log N).
   double share(std::string_view name) const noexcept;
 
-  // Each takes O(N + p), a tenth of a millisecond for 1,000 vnodes, and never more than to make all
-  // points anew: O(P). kSlots: O(P + N log N), half a millisecond.
+  // Each of these takes O(N + p), a tenth of a millisecond for 1,000 vnodes, and never more than to
+  // make all points anew: O(P). kSlots: O(P + N log N), half a millisecond.
   //
   // kInvalid: there is a node of that name, or none, or the name or the weight is out of its range.
   Status add(std::string_view name, double weight = 1);
   Status set_weight(std::string_view name, double weight);
-  // Its points follow from its name, so keys move.
+  // Gives a node another name. Its points follow from its name, so keys move.
   Status rename(std::string_view name, std::string_view new_name);
   // False: there was no such node.
   Result<bool> remove(std::string_view name);
   Status clear();
-  // Adds all of them or, when it fails, none. O(P) in all, so that is how many nodes come at once.
-  // kSlots: as one after the other.
+  // Adds all of the nodes or, if it fails, none. O(P) for all together, so use it for many nodes.
+  // kSlots: the owners are the same as after one add() after the other.
   Status add_all(std::span<const RingNode> nodes);
   Status add_all(std::initializer_list<RingNode> nodes) {
     return add_all(std::span(nodes.begin(), nodes.size()));
   }
-  // Makes them the nodes: what is missing comes, what is not among them goes. All or nothing, as
-  // add_all().
+  // Makes these the nodes of the ring: adds the missing ones, and removes all others. All or
+  // nothing, as add_all().
   Status set_nodes(std::span<const RingNode> nodes);
   Status set_nodes(std::initializer_list<RingNode> nodes) {
     return set_nodes(std::span(nodes.begin(), nodes.size()));
@@ -158,18 +159,20 @@ class HashRing {
   // --- the ring as a whole
 
   HashRingOptions options() const noexcept;
-  // What moves when `after` takes this ring's place, by names in their order. kInvalid: the rings
-  // place keys differently: of another algorithm, seed, key hash or text_keys. O(P).
-  Result<std::vector<RingMove>> moves_to(const HashRing& after) const;
-  // Two rings have equal marks if every key has the same owners in both, replicas too; else they
-  // differ, but for a chance of 2^-64. hash_ring_mark() of SQL. 0 of a ring that no make() made.
+  // Returns the moves when `after` takes this ring's place, by names in their order. kInvalid: the
+  // rings place keys differently, because their algorithm, seed, key hash or text_keys differs.
   // O(P).
+  Result<std::vector<RingMove>> moves_to(const HashRing& after) const;
+  // Returns the ring's mark, as hash_ring_mark() in SQL. Two rings have equal marks if every key
+  // has the same owners in both, replicas too. Otherwise the marks differ, except by a chance of
+  // 2^-64. 0 for a ring that no make() made. O(P).
   uint64_t mark() const noexcept;
-  // … as SQL shows it: 16 hexadecimal digits.
+  // Returns the mark as SQL shows it: 16 hexadecimal digits.
   std::string mark_text() const;
-  // An image of it, the nodes' names and some bytes each; kSlots 128 kB more. O(P), for the mark.
+  // Returns an image of it: the nodes' names and some bytes each; kSlots 128 kB more. O(P), because
+  // the image has the mark.
   Result<std::vector<std::byte>> to_bytes() const;
-  // Verifies all of it: a defect of memory or of this library. O(P).
+  // Verifies the whole ring. It finds a defect of memory or of this library. O(P).
   Status check() const;
 
  private:

@@ -1,19 +1,19 @@
 // A key of a filter or a ring: an integer, a real, a text or a sequence of bytes.
 //
-// A Key is made where one is asked for, `filter.add("apple")` or `filter.add(42)`, and only refers
-// to the text or the bytes: it is a parameter, and nothing to be kept.
+// A Key is made when you pass one, as in `filter.add("apple")` or `filter.add(42)`. It only refers
+// to the text or the bytes, so do not keep it.
 //
 // Invariants
 //   I1  equal keys of one kind hash equally, on every machine, whatever C++ type they had: int 42
 //       and uint8_t 42 are one key, as are "a" and std::string("a").
-//   I2  keys of two kinds are two keys: 1, "1" and the byte '1' have nothing to do with each other.
-//       A real without a fraction is the integer: 1.0 is 1.
-//   I3  they are SQL's keys: an INTEGER, a REAL, a TEXT in UTF-8 and a BLOB. So a filter that came
-//       from a table finds what was inserted there.
+//   I2  keys of two kinds are different: 1, "1" and the byte '1' are three keys. A real without a
+//       fraction is the integer: 1.0 is 1.
+//   I3  keys are those of SQL: an INTEGER, a REAL, a TEXT in UTF-8 and a BLOB. So a filter that
+//       came from a table finds the keys that were inserted there.
 //
-// Limits: an unsigned integer above 2^63 - 1 is the negative one of the same 64 bits, as SQLite has
-// no others. Integers of more than 64 bits are refused by the compiler, and so are bool and
-// characters, because few who write 'a' mean 97.
+// Limits: an unsigned integer above 2^63 - 1 is the negative one of the same 64 bits, because
+// SQLite has no others. The compiler refuses integers of more than 64 bits. It also refuses bool
+// and characters, because 'a' seldom means 97.
 //
 // To use a type of your own, say in its namespace what its key is:
 //
@@ -33,7 +33,7 @@ namespace cuckoo {
 inline namespace v1 {
 
 class Key;
-class KeyCode;  // of the library alone
+class KeyCode;  // internal to the library
 
 template <class T>
 concept IntegerKey = std::integral<T> && sizeof(T) <= sizeof(int64_t) && !std::same_as<T, bool> &&
@@ -73,12 +73,12 @@ class Key {
   Key(char) = delete;
   Key(std::nullptr_t) = delete;
 
-  // Returns what kind of key it is, as an image tells: 1 an integer, 2 a real, 4 a text, 8 bytes.
-  // Of a text also 16 if NOCASE may change it, and 32 if RTRIM does. O(length).
+  // Returns the kind of the key as a bit, as in an image: 1 an integer, 2 a real, 4 a text, 8
+  // bytes. For a text it adds 16 if NOCASE may change it, and 32 if RTRIM does. O(length).
   uint64_t types() const noexcept;
   // Returns all 64 bits of its hash, XXH3 with that seed. O(length).
   uint64_t hash(uint64_t seed) const noexcept;
-  // Returns what it was made of, which it only refers to if it is a text or bytes. O(1).
+  // Returns the value that it was made of. A text or bytes are only referred to. O(1).
   using Value = std::variant<int64_t, double, std::string_view, std::span<const std::byte>>;
   Value value() const noexcept;
 

@@ -3,8 +3,8 @@
 //   cuckoo::HashRing::make(
 //       {.algorithm = cuckoo::RingAlgorithm::kKetama, .md5 = cuckoo::openssl_md5});
 //
-// What includes this header is linked with OpenSSL, libcrypto 1.1.1 or newer; nothing else of the
-// library needs it.
+// A program that includes this header must be linked with OpenSSL, libcrypto 1.1.1 or newer. No
+// other part of the library needs it.
 #pragma once
 
 #include <openssl/evp.h>
@@ -15,7 +15,8 @@
 namespace cuckoo {
 inline namespace v1 {
 
-// False: there is no memory, or this OpenSSL offers no MD5. Many threads may call it. O(bytes).
+// Writes the MD5. Returns false if there is no memory, or this OpenSSL has no MD5. Many threads may
+// call it. O(bytes).
 inline bool openssl_md5(std::span<const std::byte> bytes, std::span<std::byte, 16> digest) {
 #if OPENSSL_VERSION_NUMBER >= 0x30000000L
   // Looked up once; it lives as long as the program.

@@ -1,10 +1,9 @@
-// What an operation answers: nothing or an Error (Status), a value or an Error (Result<T>).
+// The results of operations: a Status is ok or an Error, a Result<T> is a value or an Error.
 //
-// Nothing in the headers of this folder throws anything but std::bad_alloc. An Error's message says
-// what was wrong and what was expected. error() of what went well is an empty one, and value() of a
-// failure is T(): neither is undefined. Both give references to what a variable holds, and a value
-// of a temporary, so that `for (auto& move : a.moves_to(b).value())` is right. All functions take
-// O(1).
+// The functions of this folder's headers throw only std::bad_alloc. An Error's message says what
+// was wrong and what was expected. error() of a success is an empty Error, and value() of a failure
+// is T(), so neither is undefined. On a variable both return a reference, on a temporary a value,
+// so that `for (auto& move : a.moves_to(b).value())` is right. All functions take O(1).
 #pragma once
 
 #include <memory>

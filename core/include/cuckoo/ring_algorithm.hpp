@@ -1,5 +1,5 @@
-// How a HashRing of <cuckoo/hash_ring.hpp> places nodes and keys. Images have these values, and so
-// has SQL: none of them changes.
+// The ways in which a HashRing of <cuckoo/hash_ring.hpp> places nodes and keys. These values never
+// change, because images and SQL have them.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,12 @@ namespace cuckoo {
 
 enum class RingAlgorithm : uint8_t { kRing, kKetama, kSlots };
 
-// Whose points they are: libketama; libmemcached with KETAMA_WEIGHTED, and twemproxy; libmemcached
-// with KETAMA_SPY; libmemcached's distribution CONSISTENT, which knows no weights.
+// The clients whose points these are: libketama; libmemcached with KETAMA_WEIGHTED, and twemproxy;
+// libmemcached with KETAMA_SPY; libmemcached's distribution CONSISTENT, which knows no weights.
 enum class KetamaDialect : uint8_t { kLibketama, kLibmemcached, kSpy, kConsistent };
 
-// How the clients hash a key. libketama knows kMd5 only, libmemcached alone knows kCrc32a.
+// The hashes that the clients use for keys. libketama knows only kMd5, and only libmemcached knows
+// kCrc32a.
 enum class KetamaKeyHash : uint8_t {
   kMd5,
   kFnv1a64,

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <set>
 
-#include "tests/core/flash/allocations.hpp"
+#include "tests/support/allocations.hpp"
 #include "tests/support/core_samples.hpp"
 #include "tests/support/threads.hpp"
 

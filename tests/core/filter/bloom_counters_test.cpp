@@ -296,7 +296,7 @@ TEST(CountingBloom, unite_refuses_copies_beyond_all_bounds) {
   const auto one = whole_filter(geometry);
   const auto other = whole_filter(geometry);
   other->builder(1, Filter::Digest::kNone)->insert(nth_hash(1, 1), (uint64_t{1} << 62) + 100);
-  EXPECT_TRUE(fails(one->unite(*other), ErrorCode::kInvalid, "stands for more than 2^62 copies"));
+  EXPECT_TRUE(fails(one->unite(*other), ErrorCode::kInvalid, "counts more than 2^62 copies"));
   EXPECT_EQ(one->occupied(), 0u);
   EXPECT_TRUE(one->overflow().empty());
 }

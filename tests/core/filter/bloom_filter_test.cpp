@@ -567,7 +567,7 @@ TEST(BloomFilter, I3_validate_page_wants_the_size_and_zeros_after_the_last_cell)
   EXPECT_EQ(message_of(blocks.validate_page(1, content)), "page 1 has 128 bytes, expected 64");
   EXPECT_EQ(message_of(blocks.validate_page(2, content)), "page number is 2, expected less than 2");
   EXPECT_EQ(message_of(counters.validate_page(0, {})), "page 0 has 0 bytes, expected 128");
-  const std::string behind = "page 1 has bits behind its last cell, expected zeros";
+  const std::string behind = "page 1 has bits after its last cell, expected zeros";
   EXPECT_EQ(message_of(bits.validate_page(1, content.first(2))), behind);
   EXPECT_EQ(message_of(counters.validate_page(1, content.first(2))), behind);
   page[1] = std::byte{0x08};

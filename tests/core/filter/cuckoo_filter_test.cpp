@@ -502,9 +502,9 @@ TEST(CuckooPage, wrong_size_index_rank_and_padding_are_refused_with_a_reason) {
   EXPECT_EQ(message(1, full), "page 1 holds a bucket with rank 32767, expected less than 31465");
   full[0] = full[1] = std::byte{0};
   full[63] = std::byte{0x40};  // 34 · 15 = 510
-  EXPECT_EQ(message(1, full), "page 1 has bits behind its last bucket, expected zeros");
+  EXPECT_EQ(message(1, full), "page 1 has bits after its last bucket, expected zeros");
   last[3] = std::byte{0x40};  // bit 30
-  EXPECT_EQ(message(2, last), "page 2 has bits behind its last bucket, expected zeros");
+  EXPECT_EQ(message(2, last), "page 2 has bits after its last bucket, expected zeros");
   last[3] = std::byte{0x3F};
   last[2] = last[1] = std::byte{0xFF};
   EXPECT_EQ(message(2, last), "page 2 holds a bucket with rank 32767, expected less than 31465");

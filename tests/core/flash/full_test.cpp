@@ -1,5 +1,6 @@
 // A full flash store: when it is full, and what still goes then.
 #include "tests/core/flash/harness.hpp"
+#include "tests/support/names.hpp"
 
 namespace cuckoo {
 namespace {
@@ -8,6 +9,14 @@ struct Shape {
   uint32_t sector, per_block, blocks, unit;
   bool atomic = false;
   bool wears_out = false;  // and nothing fails in a test's time
+
+  friend std::ostream& operator<<(std::ostream& out, const Shape& shape) {
+    return out << shape.sector << " by " << shape.per_block << " blocks " << shape.blocks
+               << " units of " << shape.unit
+               << (shape.wears_out ? " wearing"
+                   : shape.atomic  ? " atomic"
+                                   : "");
+  }
 };
 constexpr Shape kShapes[] = {
     {512, 16, 16, 16},
@@ -242,16 +251,7 @@ TEST_P(FlashFull, a_key_can_be_changed_beside_a_full_store) {
   EXPECT_TRUE(fails(full.store.write(twice), ErrorCode::kFull));
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, FlashFull, ::testing::ValuesIn(kShapes),
-                         [](const ::testing::TestParamInfo<Shape>& shape) {
-                           return std::to_string(shape.param.sector) + "_by_" +
-                                  std::to_string(shape.param.per_block) + "_blocks_" +
-                                  std::to_string(shape.param.blocks) + "_units_of_" +
-                                  std::to_string(shape.param.unit) +
-                                  (shape.param.wears_out ? "_wearing"
-                                   : shape.param.atomic  ? "_atomic"
-                                                         : "");
-                         });
+INSTANTIATE_TEST_SUITE_P(Shapes, FlashFull, ::testing::ValuesIn(kShapes), test::kParameterName);
 
 }  // namespace
 }  // namespace cuckoo

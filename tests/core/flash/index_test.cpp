@@ -3,8 +3,8 @@
 #include <set>
 
 #include "core/flash/undo_log.hpp"
-#include "tests/core/flash/allocations.hpp"
 #include "tests/core/flash/harness.hpp"
+#include "tests/support/allocations.hpp"
 
 namespace cuckoo {
 namespace {

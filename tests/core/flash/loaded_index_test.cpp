@@ -5,7 +5,7 @@
 #include <atomic>
 #include <memory>
 
-#include "tests/core/flash/allocations.hpp"
+#include "tests/support/allocations.hpp"
 #include "tests/support/threads.hpp"
 
 namespace cuckoo {

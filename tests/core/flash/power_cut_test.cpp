@@ -7,6 +7,8 @@
 
 #include "tests/core/flash/cuts.hpp"
 #include "tests/slow.hpp"
+#include "tests/support/flash_shape.hpp"
+#include "tests/support/names.hpp"
 #include "tests/support/script.hpp"
 
 namespace cuckoo {
@@ -14,14 +16,8 @@ namespace {
 
 constexpr uint64_t kLess = test::kSlow ? 4 : 1;
 
-struct Shape {
-  uint32_t sector, per_block, blocks, unit;
-  unsigned keys;
-  size_t large;
-};
-
 // Small devices: what the workload writes is several times their size.
-constexpr Shape kShapes[] = {
+constexpr test::FlashShape kShapes[] = {
     {512, 16, 16, 16, 60, 6000}, {512, 16, 18, 32, 50, 6000}, {512, 16, 16, 64, 40, 6000},
     {1024, 4, 20, 16, 50, 3000}, {1024, 4, 24, 32, 50, 3000}, {1024, 4, 18, 64, 24, 3000},
     {4096, 1, 16, 16, 30, 3000}, {4096, 1, 20, 32, 40, 3000}, {4096, 1, 24, 64, 40, 3000},
@@ -32,7 +28,7 @@ bool all_cuts() {
   return wanted != nullptr && std::strcmp(wanted, "all") == 0;
 }
 
-FlashCutExplorer::Options options_of(const Shape& shape, uint64_t seed) {
+FlashCutExplorer::Options options_of(const test::FlashShape& shape, uint64_t seed) {
   FlashCutExplorer::Options options;
   options.which.geometry = small_geometry(shape.sector, shape.per_block, shape.blocks, shape.unit);
   options.which.seed = seed;
@@ -54,7 +50,7 @@ void explore(const FlashCutExplorer::Options& options, uint64_t& total) {
   ASSERT_EQ(failure, "");
 }
 
-class FlashPowerCut : public ::testing::TestWithParam<Shape> {};
+class FlashPowerCut : public ::testing::TestWithParam<test::FlashShape> {};
 
 // All modes at every step, once.
 TEST_P(FlashPowerCut, I1_to_I4_at_every_step) {
@@ -103,12 +99,7 @@ TEST_P(FlashPowerCut, I2_on_failing_flash) {
   RecordProperty("cuts", std::to_string(cuts));
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, FlashPowerCut, ::testing::ValuesIn(kShapes),
-                         [](const ::testing::TestParamInfo<Shape>& shape) {
-                           return std::to_string(shape.param.sector) + "_by_" +
-                                  std::to_string(shape.param.per_block) + "_units_of_" +
-                                  std::to_string(shape.param.unit);
-                         });
+INSTANTIATE_TEST_SUITE_P(Shapes, FlashPowerCut, ::testing::ValuesIn(kShapes), test::kParameterName);
 
 TEST(FlashPowerCutId, replays) {
   const char* const id = std::getenv("CUCKOO_FLASH_CUT");
@@ -118,7 +109,7 @@ TEST(FlashPowerCutId, replays) {
   FlashCutCase which;
   std::vector<FlashCut> path;
   ASSERT_TRUE(which.parse(id, path)) << id;
-  for (const Shape& shape : kShapes) {
+  for (const test::FlashShape& shape : kShapes) {
     FlashCutExplorer::Options options = options_of(shape, which.seed);
     if (which.seed >= kFailingSeeds) {
       options.which.geometry.blocks = which.geometry.blocks;

@@ -185,7 +185,7 @@ TEST_P(FlashReplayTest, I2_a_broken_record_with_one_after_it_is_damage) {
   const Status replayed = replay_of_the_writer().run();
   EXPECT_TRUE(!bare() || fails(replayed, ErrorCode::kCorrupt,
                                "unit " + std::to_string(a.position) + " is no record, but unit " +
-                                   std::to_string(b.position) + " behind it is one"));
+                                   std::to_string(b.position) + " after it is one"));
   EXPECT_EQ(reader.state.now.heads, 0U);
 }
 

@@ -1,43 +1,9 @@
 // SlotCache against std::multimap, its memory, its loads, and what happens when memory runs out.
 #include "core/flash/slot_cache.hpp"
 
-#include <cstdlib>
-
-#include "tests/core/flash/allocations.hpp"
 #include "tests/slow.hpp"
+#include "tests/support/allocations.hpp"
 #include "tests/support/core_samples.hpp"
-
-namespace cuckoo {
-thread_local int64_t allocations_left = -1;
-}  // namespace cuckoo
-
-namespace {
-
-void* allocate(size_t size) {
-  if (cuckoo::allocations_left == 0) {
-    return nullptr;
-  }
-  cuckoo::allocations_left -= cuckoo::allocations_left > 0 ? 1 : 0;
-  return std::malloc(size != 0 ? size : 1);
-}
-
-}  // namespace
-
-// The whole test program's: they fail when allocations_left says so. Each form that the plain
-// operator delete may be given memory of stands here: a sanitizer has its own of those left out.
-void* operator new(size_t size) {
-  if (void* const memory = allocate(size); memory != nullptr) {
-    return memory;
-  }
-  throw std::bad_alloc();
-}
-void* operator new(size_t size, const std::nothrow_t&) noexcept { return allocate(size); }
-// Not inlined: GCC would see free() meet operator new.
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace cuckoo {
 

@@ -58,7 +58,7 @@ TEST(FlashUndoLog, I1_a_released_mark_leaves_its_changes_to_the_one_before) {
   log.note(FlashIndexUndo{1, 0, 1});
   log.mark(1, 16, {});
   log.note(FlashIndexUndo{2, 0, 1});
-  log.note(FlashPageUndo{5, 1});
+  log.note(FlashPageUndo{5, 1, 0});
   log.release(1);
   EXPECT_EQ(undone(log, 0), "i2 i1 p5r ");
 }
@@ -90,9 +90,9 @@ TEST(FlashUndoLog, I2_a_block_and_a_page_are_noted_once_after_each_mark) {
   EXPECT_FALSE(log.has_block(8, block)) << "another block's place";
   EXPECT_FALSE(log.has_block(7, block + 1)) << "no place";
   EXPECT_FALSE(log.has_page(7, 0));
-  log.note(FlashPageUndo{7, 1});
+  log.note(FlashPageUndo{7, 1, 0});
   EXPECT_FALSE(log.has_page(7, 0)) << "its row came; its bytes are not noted";
-  const FlashUndoLog::Place page = log.note(FlashPageUndo{7, 0});
+  const FlashUndoLog::Place page = log.note(FlashPageUndo{7});
   EXPECT_TRUE(log.has_page(7, page));
   EXPECT_FALSE(log.has_page(8, page));
   log.mark(1, 16, {});

@@ -10,6 +10,10 @@ struct WearCase {
   const char* name;
   FlashGeometry geometry;
   bool atomic;
+
+  friend std::ostream& operator<<(std::ostream& out, const WearCase& one) {
+    return out << one.name;
+  }
 };
 
 FlashGeometry wear_geometry(uint32_t sector, uint32_t per_block, uint32_t blocks, uint32_t unit) {

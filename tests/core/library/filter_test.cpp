@@ -12,8 +12,8 @@
 #include <type_traits>
 #include <unordered_set>
 
-#include "tests/core/flash/allocations.hpp"
 #include "tests/slow.hpp"
+#include "tests/support/allocations.hpp"
 #include "tests/support/status.hpp"
 #include "tests/support/threads.hpp"
 

@@ -7,6 +7,8 @@
 #include <deque>
 
 #include "tests/core/library/flash_samples.hpp"
+#include "tests/support/flash_shape.hpp"
+#include "tests/support/names.hpp"
 #include "tests/support/script.hpp"
 
 namespace cuckoo::test {
@@ -151,18 +153,13 @@ void explore(PowerCut& cut, uint64_t calls, bool lying = false) {
   }
 }
 
-struct Shape {
-  uint32_t sector, per_block, blocks, unit;
-  unsigned keys;
-  size_t large;
-};
-constexpr Shape kShapes[] = {
+constexpr test::FlashShape kShapes[] = {
     {512, 4, 22, 16, 30, 3000}, {512, 1, 40, 16, 20, 1500}, {1024, 4, 20, 64, 40, 4000}};
 
-class FlashPower : public ::testing::TestWithParam<Shape> {
+class FlashPower : public ::testing::TestWithParam<test::FlashShape> {
  protected:
   PowerCut cut_of(uint64_t seed) const {
-    const Shape& shape = GetParam();
+    const test::FlashShape& shape = GetParam();
     PowerCut cut;
     cut.seed = seed;
     cut.geometry = small_geometry(shape.sector, shape.per_block, shape.blocks, shape.unit);
@@ -224,12 +221,7 @@ TEST_P(FlashPower, making_a_store_can_be_cut_anywhere) {
   EXPECT_GT(made, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, FlashPower, ::testing::ValuesIn(kShapes),
-                         [](const ::testing::TestParamInfo<Shape>& shape) {
-                           return std::to_string(shape.param.sector) + "_by_" +
-                                  std::to_string(shape.param.per_block) + "_units_of_" +
-                                  std::to_string(shape.param.unit);
-                         });
+INSTANTIATE_TEST_SUITE_P(Shapes, FlashPower, ::testing::ValuesIn(kShapes), test::kParameterName);
 
 }  // namespace
 }  // namespace cuckoo::test

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "core/base/digest.hpp"
-#include "tests/core/flash/allocations.hpp"
+#include "tests/support/allocations.hpp"
 #include "tests/support/core_samples.hpp"
 #include "tests/support/threads.hpp"
 
@@ -30,6 +30,8 @@ bool md5(std::span<const std::byte> bytes, std::span<std::byte, 16> digest) {
 struct Case {
   const char* name;
   HashRingOptions options;
+
+  friend std::ostream& operator<<(std::ostream& out, const Case& one) { return out << one.name; }
 };
 
 const Case kCases[] = {

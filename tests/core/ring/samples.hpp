@@ -17,6 +17,10 @@ namespace cuckoo::test {
 struct RingCase {
   const char* name;
   RingOptions options;
+
+  friend std::ostream& operator<<(std::ostream& out, const RingCase& one) {
+    return out << one.name;
+  }
 };
 
 inline RingOptions ring_options(RingAlgorithm algorithm, uint32_t vnodes = 100, uint64_t seed = 1) {

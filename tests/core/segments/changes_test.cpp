@@ -115,7 +115,7 @@ TEST(SegmentChanges, I2_wrong_fields_are_refused) {
   EXPECT_EQ(refusal(changed(50, 1)), header) << "types of a column that is not there";
   EXPECT_EQ(refusal(changed(31, 0x7F)), header) << "items";
   EXPECT_EQ(refusal(changed(16, 41)), "changes that end early, do not ascend or count too far");
-  EXPECT_EQ(refusal(changed(16, 39)), "changes with bytes behind the last hash");
+  EXPECT_EQ(refusal(changed(16, 39)), "changes with bytes after the last hash");
   EXPECT_EQ(refusal(changed(56, 0)).substr(0, 22), "bytes that are no mark") << "the first one";
 }
 

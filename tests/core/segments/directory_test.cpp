@@ -75,7 +75,7 @@ class SegmentDirectory : public ::testing::Test {
   }
   bool refused() {
     Directory other(options);
-    const Status status = other.read(blocks, root, 0).take_status();
+    const Status status = other.read(blocks, root, {}).take_status();
     EXPECT_TRUE(status.ok() || (fails(status, ErrorCode::kCorrupt) && other.size() == 0));
     return !status.ok();
   }
@@ -162,7 +162,7 @@ TEST_F(SegmentDirectory, knows_the_leaf_with_the_oldest_pending_entry) {
 TEST_F(SegmentDirectory, reads_back_what_was_stored) {
   store_sample();
   Directory other(options);
-  ASSERT_TRUE(must(other.read(blocks, root, 0)));
+  ASSERT_TRUE(must(other.read(blocks, root, {})));
   ASSERT_EQ(other.size(), directory.size());
   EXPECT_EQ(other.depth(), directory.depth());
   for (size_t i = 0; i < other.size(); ++i) {
@@ -175,7 +175,7 @@ TEST_F(SegmentDirectory, reads_back_what_was_stored) {
 TEST_F(SegmentDirectory, keeps_what_is_in_memory_of_leaves_that_did_not_change) {
   store_sample();
   Directory other(options);
-  ASSERT_TRUE(other.read(blocks, root, 0).ok());
+  ASSERT_TRUE(other.read(blocks, root, {}).ok());
   for (const size_t i : {4u, 1u, 0u}) {
     other.leaf(i).waiting.assign(i + 1, 0);
     for (size_t entry = 0; entry <= i; ++entry) {
@@ -186,7 +186,7 @@ TEST_F(SegmentDirectory, keeps_what_is_in_memory_of_leaves_that_did_not_change) 
   SegmentHeader changed = *other.leaf(4).header;
   changed.folded_to = 50;
   write_page(1, {*other.leaf(3).header, changed, *other.leaf(5).header});
-  ASSERT_TRUE(must(other.read(blocks, root, 50)));
+  ASSERT_TRUE(must(other.read(blocks, root, {50, 0})));
   EXPECT_EQ(other.leaf(0).waiting.size(), 1u);
   EXPECT_EQ(other.leaf(1).waiting.size(), 2u);
   EXPECT_TRUE(other.leaf(4).waiting.empty() && other.leaf(4).pending == 0);
@@ -205,7 +205,7 @@ TEST_F(SegmentDirectory, says_when_a_leaf_lacks_entries_that_are_pending_again) 
        {std::tuple(50, 0, true), {50, 50, true}, {90, 90, true}, {50, 90, false}, {50, 90, true}}) {
     header.folded_to = static_cast<uint64_t>(folded_to);
     write_page(1, {*directory.leaf(3).header, header, *directory.leaf(5).header});
-    EXPECT_EQ(must(other.read(blocks, root, static_cast<uint64_t>(known))), complete)
+    EXPECT_EQ(must(other.read(blocks, root, {static_cast<uint64_t>(known), 0})), complete)
         << folded_to << " " << known;
   }
   Directory untouched(options);
@@ -214,7 +214,8 @@ TEST_F(SegmentDirectory, says_when_a_leaf_lacks_entries_that_are_pending_again) 
   root.leaves = 2;
   storage.rows.clear();
   untouched.start(1);
-  EXPECT_TRUE(must(untouched.read(blocks, root, 90))) << "nothing was ever in its leaves";
+  EXPECT_TRUE(must(untouched.read(blocks, root, {90, 0}))) << "nothing was ever in its leaves";
+  EXPECT_FALSE(must(untouched.read(blocks, root, {90, 50}))) << "or it was dropped since";
 }
 
 // Whatever was made of it, those before the root's folded_to are in no leaf without a header.
@@ -228,7 +229,7 @@ TEST_F(SegmentDirectory, forgets_entries_of_leaves_without_headers_that_were_fol
     root.first_depth = 1;
     root.leaves = 2;
     root.folded_to = folded_to;
-    ASSERT_TRUE(directory.read(blocks, root, 0).ok());
+    ASSERT_TRUE(directory.read(blocks, root, {}).ok());
     EXPECT_EQ(directory.pending_entries(), folded_to == 6 ? 0 : 1);
     EXPECT_EQ(directory.oldest(), folded_to == 6 ? Directory::Leaf::kNone : 1);
     EXPECT_EQ(directory.leaf(1).waiting.empty(), folded_to == 6);
@@ -261,10 +262,10 @@ TEST_F(SegmentDirectory, takes_leaves_that_are_a_partition_and_no_others) {
 TEST_F(SegmentDirectory, a_failed_read_changes_nothing) {
   store_sample();
   Directory other(options);
-  ASSERT_TRUE(other.read(blocks, root, 0).ok());
+  ASSERT_TRUE(other.read(blocks, root, {}).ok());
   other.note_pending(1, 7);
   storage.rows.erase(kFirstDirectoryBlock + 1);
-  ASSERT_FALSE(other.read(blocks, root, 0).ok());
+  ASSERT_FALSE(other.read(blocks, root, {}).ok());
   EXPECT_EQ(other.size(), directory.size());
   EXPECT_EQ(other.oldest(), 1u);
   expect_partition(other);

@@ -1,6 +1,6 @@
 // Each call of the storage, and each allocation, fails in turn while changes are made or applied.
-#include "tests/core/flash/allocations.hpp"
 #include "tests/core/segments/copies.hpp"
+#include "tests/support/allocations.hpp"
 
 namespace cuckoo::segments {
 namespace {

@@ -1,7 +1,7 @@
 // Marks, images and changes of sliding windows: a copy becomes what its origin is, with all of its
 // generations.
-#include "tests/core/flash/allocations.hpp"
 #include "tests/core/segments/window_copies.hpp"
+#include "tests/support/allocations.hpp"
 
 namespace cuckoo::segments {
 namespace {

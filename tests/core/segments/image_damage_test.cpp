@@ -279,7 +279,7 @@ TEST(ImageDamage, blocks_of_hashes_must_follow_one_another) {
     EXPECT_NE(changed([](Blocks& b) { b.back().resize(b.back().size() + 3); }), "");
     EXPECT_NE(changed([](Blocks& b) {
                 b.emplace_back(2);
-              }).find("2 bytes behind the last block of hashes"),
+              }).find("2 bytes after the last block of hashes"),
               std::string::npos);
     EXPECT_NE(changed([](Blocks& b) { b.emplace_back(4); }), "");
     EXPECT_NE(changed([](Blocks& b) { b.clear(); }), "");

@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "tests/core/flash/allocations.hpp"
 #include "tests/core/segments/memory_blocks.hpp"
+#include "tests/support/allocations.hpp"
 
 namespace cuckoo::segments {
 namespace {

@@ -1,5 +1,6 @@
 // A filter of several segments that grows, segment by segment: through SQL, beside an ordinary
 // table, with roll-backs, other connections and everything that may come in between.
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -9,6 +10,8 @@ struct Kind {
   const char* name;
   const char* module;
   bool removes;
+
+  friend std::ostream& operator<<(std::ostream& out, const Kind& kind) { return out << kind.name; }
 };
 
 const Kind kKinds[] = {
@@ -56,8 +59,7 @@ class GrowthOfSegments : public testing::TestWithParam<Kind> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Kinds, GrowthOfSegments, testing::ValuesIn(kKinds),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Kinds, GrowthOfSegments, testing::ValuesIn(kKinds), kParameterName);
 
 TEST_P(GrowthOfSegments, every_commit_leaves_a_filter_that_answers) {
   QuickDatabase db(":memory:");

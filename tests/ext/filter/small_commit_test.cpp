@@ -39,17 +39,27 @@ INSTANTIATE_TEST_SUITE_P(Kinds, SmallCommit,
 
 TEST_P(SmallCommit, writes_one_row_of_one_table) {
   const std::vector<std::string> one = {R"(UPDATE "main"."f_data" SET block = ?2 WHERE id = ?1)"};
+  // An earlier statement of the transaction may have written the rows.
+  std::vector<std::string> read = {
+      R"(SELECT 1 FROM "main"."f_config" WHERE key = 'format')",
+      R"(SELECT id, block FROM "main"."f_data" WHERE id BETWEEN ?1 AND ?2 ORDER BY id)"};
+  if (std::string(GetParam()).find("generations") != std::string::npos) {  // which one is newest
+    read.insert(read.begin() + 1,
+                R"(SELECT id, block FROM "main"."f_data" WHERE id = ?1 AND id <= ?2)");
+  }
+  std::vector<std::string> read_and_one = read;
+  read_and_one.push_back(one[0]);
   db.run("CREATE VIRTUAL TABLE f USING {}, seed = 1, capacity = 1e6)", GetParam());
   db.run("INSERT INTO f {}; INSERT INTO f VALUES ('a'), ('b')", numbers(1, 50000));
   EXPECT_EQ(nested("INSERT INTO f VALUES ('c')"), one);
-  EXPECT_EQ(nested("BEGIN; INSERT INTO f VALUES ('d'); COMMIT"), one);
-  EXPECT_EQ(nested("BEGIN; INSERT INTO f VALUES ('e'), ('f'), ('g'); COMMIT"), one);
+  EXPECT_EQ(nested("BEGIN; INSERT INTO f VALUES ('d'); COMMIT"), read_and_one);
+  EXPECT_EQ(nested("BEGIN; INSERT INTO f VALUES ('e'), ('f'), ('g'); COMMIT"), read_and_one);
   if (std::string(GetParam()).find("counting") != std::string::npos ||
       std::string(GetParam()) == "cuckoo_filter(k") {
     EXPECT_EQ(nested("DELETE FROM f WHERE k = 'c'"), one);
     EXPECT_EQ(nested("UPDATE f SET k = 'x' WHERE k = 'd'"), one);
   }
-  EXPECT_EQ(nested("BEGIN; INSERT INTO f VALUES ('h'); ROLLBACK"), std::vector<std::string>());
+  EXPECT_EQ(nested("BEGIN; INSERT INTO f VALUES ('h'); ROLLBACK"), read);
   check(db);
 }
 

@@ -146,7 +146,7 @@ TEST_F(SourceExpression, that_no_index_could_have_is_refused) {
   refuses("source = t(random() + a)", {"non-deterministic"});
   refuses("source = t((SELECT a))", {"subqueries"});
   refuses("source = t(max(a))", {"misuse of aggregate"});
-  refuses("source = t(lower(t.a))", {"names alone"});
+  refuses("source = t(lower(t.a))", {"without a table"});
   refuses("source = t(5)", {"names no column"});
   refuses("source = t(a DESC)", {"syntax error"});
   refuses("source = t(a -- so\n)", {"is no expression"});

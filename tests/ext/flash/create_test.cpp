@@ -160,9 +160,9 @@ TEST_F(FlashCreate, another_format_is_an_error_at_first_use) {
   const std::pair<const char*, std::vector<std::string>> changes[] = {
       {"UPDATE kv_config SET value = 4 WHERE key = 'format'", {"format 4", "reads format 3"}},
       {"UPDATE kv_config SET value = 2 WHERE key = 'format'", {"format 2", "reads format 3"}},
-      {"UPDATE kv_config SET value = CAST(substr(value, 1, 4) || x'03' || substr(value, 6) AS BLOB)"
+      {"UPDATE kv_config SET value = CAST(substr(value, 1, 4) || x'04' || substr(value, 6) AS BLOB)"
        " WHERE key = 'record'",
-       {"format 3", "reads format 2"}},
+       {"format 4", "reads format 3"}},
   };
   for (const auto& [change, texts] : changes) {
     std::filesystem::remove(folder.file("a.db"));

@@ -2,6 +2,7 @@
 // anew since. What such an old instance knows of names and contents a roll-back of DDL may have
 // undone, of which SQLite tells nobody (C7 of live_table.hpp).
 #include "tests/support/database.hpp"
+#include "tests/support/names.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -10,6 +11,8 @@ struct Kind {
   const char* name;
   const char* module;
   const char* key;
+
+  friend std::ostream& operator<<(std::ostream& out, const Kind& kind) { return out << kind.name; }
 };
 
 class KeptStatement : public testing::TestWithParam<Kind> {
@@ -47,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Kind{"window", "cuckoo_filter(k, generations = 3, seed = 1)", "k"},
                     Kind{"flash", "flash_kv(k, v, size = '64KB', seed = 1)", "k"},
                     Kind{"ring", "hash_ring(seed = 1)", "node"}),
-    [](const testing::TestParamInfo<Kind>& test) { return test.param.name; });
+    kParameterName);
 
 TEST_P(KeptStatement, does_not_see_names_that_were_rolled_back) {
   const std::vector<std::string> changes[] = {

@@ -1,6 +1,7 @@
 // SQLite rolls back in the middle of a nested statement of ours (LiveTable C4): a trigger on a
 // shadow table stops the n-th write to it, whatever was under way. Afterwards memory holds what the
 // shadow tables hold, and those what was committed before.
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -10,6 +11,8 @@ struct Kind {
   const char* name;
   const char* create;  // of table t with a key k
   std::vector<const char*> shadow_tables;
+
+  friend std::ostream& operator<<(std::ostream& out, const Kind& kind) { return out << kind.name; }
 };
 
 const Kind kKinds[] = {
@@ -283,8 +286,7 @@ TEST_P(NestedRollback, interrupted_savepoint_keeps_all_or_undoes_all) {
   EXPECT_GT(interrupted, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, NestedRollback, testing::ValuesIn(kKinds),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Kinds, NestedRollback, testing::ValuesIn(kKinds), kParameterName);
 
 }  // namespace
 }  // namespace cuckoo::test

@@ -151,6 +151,31 @@ TEST_F(OpenStatements, a_fold_of_another_instance_that_is_rolled_back_loses_no_k
   }
 }
 
+// It reads the filter after one 'resize'. That is rolled back, and the filter gets another size.
+TEST_F(OpenStatements, a_resize_that_is_undone_and_done_otherwise_loses_no_key) {
+  const std::string keys = numbers(1, 20000);
+  for (const char* more : {"", ", generations = 2"}) {
+    SCOPED_TRACE(more);
+    db_.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k INTEGER, capacity = 30000{})", more);
+    db_.run("INSERT INTO f " + keys);
+    Query open(db_, "SELECT f.k FROM (" + keys + ") n CROSS JOIN f ON f.k = n.i");
+    ASSERT_EQ(open.step(), SQLITE_ROW);
+    connect_anew("f");
+    db_.run("BEGIN; SAVEPOINT s; INSERT INTO f(f, k) VALUES ('resize', 40000); SAVEPOINT t");
+    ASSERT_EQ(open.step(), SQLITE_ROW);
+    db_.run("ROLLBACK TO s; INSERT INTO f(f, k) VALUES ('resize', 60000); SAVEPOINT u");
+    int rows = 2;
+    int rc = SQLITE_OK;
+    while ((rc = open.step()) == SQLITE_ROW) {
+      ++rows;
+    }
+    EXPECT_EQ(rc, SQLITE_DONE) << sqlite3_errmsg(db_.handle());
+    EXPECT_EQ(rows, 20000);
+    open.reset();
+    db_.run("COMMIT; DROP TABLE f");
+  }
+}
+
 TEST_F(OpenStatements, what_is_half_written_is_an_error_that_says_so) {
   db_.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k INTEGER)");
   db_.run("INSERT INTO f VALUES (1), (2), (3); BEGIN");

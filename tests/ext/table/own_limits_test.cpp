@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -70,6 +71,10 @@ void expect_all_works(Database& db) {
 struct Restriction {
   const char* name;
   std::function<void(sqlite3*)> apply;
+
+  friend std::ostream& operator<<(std::ostream& out, const Restriction& one) {
+    return out << one.name;
+  }
 };
 
 void lower_limit(sqlite3* db, int limit, int value) { sqlite3_limit(db, limit, value); }
@@ -125,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
                     [](auto* db) { lower_limit(db, SQLITE_LIMIT_FUNCTION_ARG, 1); }},
         Restriction{"as_recommended", recommended},
         Restriction{"own_functions", replace_functions}),
-    [](const auto& info) { return std::string(info.param.name); });
+    kParameterName);
 
 TEST_P(OwnLimits, are_enough_where_the_application_has_less) {
   const std::string path = folder_.file("test.db");

@@ -1,5 +1,5 @@
-// Memory that runs out when a test says so. The test program's operator new, in
-// slot_cache_test.cpp, obeys it.
+// Memory that runs out when a test says so: the operator new of the test program obeys
+// allocations_left.
 #pragma once
 
 #include <cstdint>
