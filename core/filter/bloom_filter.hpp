@@ -11,9 +11,9 @@
 //   blocked     d_-1 = h, d_i = mix64(h + (i + 1)·G), i = 0, 1, … b - 1
 //               its i-th block is one of the s blocks of segment i (bloom_sizing.hpp), which
 //               start with block f: f + high(d_(i-1)·s). In it the mask d_i says which 8 bits are
-//               its own (bloom_block.hpp). A draw has two uses, but for different blocks. So keys
-//               that meet in one block need not meet in the next. Because of the segments, the
-//               blocks of a key are distinct, and a small filter has the rate that the formula
+//               its own (bloom_block.hpp). So d_i sets bits in block i, and chooses block i + 1.
+//               Keys that meet in one block need not meet in the next. Because of the segments,
+//               the blocks of a key are distinct, and a small filter has the rate that the formula
 //               says. Hashes in ascending order walk through segment 0 in order.
 //   legacy      (h1 + i·h2 mod 2^64) mod m, i = 0 … k - 1, of a pair of hashes. No function that
 //               takes a single hash is called for it.

@@ -37,7 +37,7 @@ struct RingImage {
 size_t ring_image_bytes(const HashRing& ring) noexcept;
 // The ring is built().
 std::vector<std::byte> encode_ring_image(const HashRing& ring, RingKeyType key_type);
-// Returns an error if the bytes are no image. Its text says what was found and expected.
+// If the bytes are no image, returns an error that names what it found, and what it expected.
 Result<RingImage> decode_ring_image(std::span<const std::byte> bytes);
 
 // Returns the ring of an image, built(). A node that `before` has, too, keeps its id. `before` may

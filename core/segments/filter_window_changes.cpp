@@ -98,9 +98,9 @@ Result<WindowMessage> FilterWindow::contents(bool with_hashes) {
   return message;
 }
 
-// A generation that began a short while ago has few keys in its many cells. So its image is that of
-// its beginning, which takes no cells, and changes say what was added since. If these are longer
-// than an image of it as it is now, that image comes in their place.
+// A new generation has many cells and few keys. So the message has an image of it without keys,
+// which needs no cells, and changes with the keys that came since. If these changes are longer than
+// an image of the generation as it is now, the message has that image instead.
 Result<Generation> FilterWindow::newest_from_its_beginning(bool with_hashes) {
   Generation newest;
   newest.rotation = state_.rotation;

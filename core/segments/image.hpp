@@ -19,8 +19,8 @@
 //   I3  no allocation is larger than the length of the BLOB justifies: a small factor of it.
 //   I4  a piece of an image is written and read alone: no step takes memory for all of them.
 //
-// Errors: kInvalid for contents that can't be encoded, kCorrupt for bytes that are no image; the
-// text says what was wrong and what was expected.
+// Errors: kInvalid if contents can't be encoded, kCorrupt if bytes are no image. The text names
+// what was found, and what was expected.
 #pragma once
 
 #include <cstddef>

@@ -69,7 +69,7 @@ void LiveFilter::look_at_storage() {
     throw SqlError(SQLITE_CORRUPT_VTAB, damage_);
   }
   carry_out_rollback();
-  if (usable() && has_own_name() && ((writing_ && current_) || filter_->pending())) {
+  if (usable() && has_own_name() && ((writing_ && current_ && changed_) || filter_->pending())) {
     return;
   }
   const uint32_t version = data_version();
@@ -251,7 +251,7 @@ inline void LiveFilter::insert_hash(uint64_t hash, const KeyView& key) {
 
 void LiveFilter::insert_copies(const KeyView& key, uint64_t copies) {
   const uint64_t hash = hash_of(key);
-  change([&]() -> Status {
+  change_followed([&]() -> Status {
     CUCKOO_TRY(filter_->newest().insert_copies(hash, copies));
     note_type_of(key);
     return {};
@@ -266,7 +266,7 @@ bool LiveFilter::insert_new(const KeyView& key) {
   }
   bool added = false;
   const uint64_t hash = hash_of(key);
-  change([&]() -> Status {
+  change_followed([&]() -> Status {
     CUCKOO_ASSIGN_OR_RETURN(added, filter_->insert_new(hash));
     if (added) {
       note_type_of(key);
@@ -281,7 +281,7 @@ void LiveFilter::insert_pair(const KeyView& key) {
     throw SqlError(SQLITE_MISMATCH,
                    table() + ": with hash = murmur2 a key is TEXT or a BLOB; declare the key TEXT");
   }
-  change([&]() -> Status {
+  change_followed([&]() -> Status {
     segments::FilterFile& newest = filter_->newest();
     const uint64_t items = newest.items();
     CUCKOO_TRY(newest.insert_pair(pair_of(key)));
@@ -444,7 +444,6 @@ void LiveFilter::undo_transaction() noexcept {
 
 void LiveFilter::undo_to(int) noexcept {
   parts_.forget();
-  changed_ = changed_ && !parts_.some_came();  // otherwise insert_hash() would not ask for parts
   if (filter_ != nullptr) {
     filter_->forget();
   }

@@ -166,6 +166,7 @@ void LiveTable::rollback_to(int number) noexcept {
 
 void LiveTable::undo_noted() noexcept {
   const int savepoint = std::exchange(rolled_back_to_, kNowhere);
+  changed_ = false;  // perhaps nothing is left of the changes
   if (savepoint == kBeginning) {
     undo_transaction();
   } else {

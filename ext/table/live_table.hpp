@@ -155,7 +155,7 @@ class LiveTable {
   bool reads_provisionally() const noexcept;
   // Returns whether an earlier statement of the present transaction may have written our rows. No
   // data version tells. For example, a program puts saved rows back, and adds a key after that.
-  // Once a statement has begun to write to the table, nothing asks this any more.
+  // Once the transaction has changed the table itself, nothing asks this any more.
   bool written_amid() const noexcept;
   // Reads the config with `body`. Errors name the table.
   template <class Body>

@@ -35,4 +35,15 @@ inline constexpr auto kParameterName = [](const auto& info) {
   return name.substr(0, name.find_last_not_of('_') + 1);
 };
 
+// A table module with options, for tests that do the same with every kind of table.
+struct TableKind {
+  const char* name;
+  const char* module;
+  const char* key;  // its column
+
+  friend std::ostream& operator<<(std::ostream& out, const TableKind& kind) {
+    return out << kind.name;
+  }
+};
+
 }  // namespace cuckoo::test

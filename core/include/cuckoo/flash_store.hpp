@@ -182,7 +182,8 @@ class FlashStore {
   Status sync();
 
   // --- verifying and figures
-  // Reads all entries and verifies every invariant. kCorrupt: the text says what is wrong.
+  // Reads all entries and verifies every invariant. Returns kCorrupt with a text that names the
+  // error.
   // O(E + bytes).
   Status check();
   uint64_t size() const noexcept;  // entries. O(1)

@@ -1,9 +1,10 @@
 // The results of operations: a Status is ok or an Error, a Result<T> is a value or an Error.
 //
-// The functions of this folder's headers throw only std::bad_alloc. An Error's message says what
-// was wrong and what was expected. error() of a success is an empty Error, and value() of a failure
-// is T(), so neither is undefined. On a variable both return a reference, on a temporary a value,
-// so that `for (auto& move : a.moves_to(b).value())` is right. All functions take O(1).
+// The functions of this folder's headers throw only std::bad_alloc. An Error's message names what
+// was wrong, and what would have been right. You may call error() of a success: it is an empty
+// Error. You may call value() of a failure: it is T(). On a variable both return a reference, on a
+// temporary a value, so that `for (auto& move : a.moves_to(b).value())` is right. All functions
+// take O(1).
 #pragma once
 
 #include <memory>

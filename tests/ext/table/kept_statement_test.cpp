@@ -7,15 +7,7 @@
 namespace cuckoo::test {
 namespace {
 
-struct Kind {
-  const char* name;
-  const char* module;
-  const char* key;
-
-  friend std::ostream& operator<<(std::ostream& out, const Kind& kind) { return out << kind.name; }
-};
-
-class KeptStatement : public testing::TestWithParam<Kind> {
+class KeptStatement : public testing::TestWithParam<TableKind> {
  protected:
   KeptStatement() : db(folder.file("kept.db")) {}
 
@@ -43,13 +35,13 @@ class KeptStatement : public testing::TestWithParam<Kind> {
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, KeptStatement,
-    testing::Values(Kind{"cuckoo", "cuckoo_filter(k, seed = 1)", "k"},
-                    Kind{"seeded", "cuckoo_filter(k)", "k"},
-                    Kind{"bloom", "bloom_filter(k, seed = 1)", "k"},
-                    Kind{"counting", "bloom_filter(k, counting = on, seed = 1)", "k"},
-                    Kind{"window", "cuckoo_filter(k, generations = 3, seed = 1)", "k"},
-                    Kind{"flash", "flash_kv(k, v, size = '64KB', seed = 1)", "k"},
-                    Kind{"ring", "hash_ring(seed = 1)", "node"}),
+    testing::Values(TableKind{"cuckoo", "cuckoo_filter(k, seed = 1)", "k"},
+                    TableKind{"seeded", "cuckoo_filter(k)", "k"},
+                    TableKind{"bloom", "bloom_filter(k, seed = 1)", "k"},
+                    TableKind{"counting", "bloom_filter(k, counting = on, seed = 1)", "k"},
+                    TableKind{"window", "cuckoo_filter(k, generations = 3, seed = 1)", "k"},
+                    TableKind{"flash", "flash_kv(k, v, size = '64KB', seed = 1)", "k"},
+                    TableKind{"ring", "hash_ring(seed = 1)", "node"}),
     kParameterName);
 
 TEST_P(KeptStatement, does_not_see_names_that_were_rolled_back) {
