@@ -114,7 +114,7 @@ void LiveTable::expect_writable() const {
 }
 
 // C2
-void LiveTable::flush() {
+void LiveTable::flush(FlushBefore next) {
   carry_out_rollback();
   const Changing changing(*this);
   try {
@@ -122,7 +122,9 @@ void LiveTable::flush() {
   } catch (const SqlError& error) {
     // Logged, because SQLite does not show the text of a failed xSavepoint.
     sqlite3_log(error.code(), "%s", error.message().c_str());
-    if (rolled_back_to_ == kBeginning || (error.code() & 0xFF) == SQLITE_IOERR) {
+    const bool undone = rolled_back_to_ == kBeginning ||
+                        (next == FlushBefore::kCommit && undoes_transaction(error.code()));
+    if (undone || (error.code() & 0xFF) == SQLITE_IOERR) {
       throw;
     }
     throw SqlError(SQLITE_IOERR, error.message());
@@ -135,7 +137,7 @@ void LiveTable::sync() {
   if (!retired_) {  // C7
     carry_out_rollback();
     finish_changes();
-    flush();
+    flush(FlushBefore::kCommit);
   }
 }
 

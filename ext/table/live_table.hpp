@@ -7,10 +7,10 @@
 //       dropped or undone after every roll-back (C4).
 //   C2  an error before the first shadow write of a statement changes nothing. An error after it is
 //       SQLITE_IOERR (or FULL, NOMEM, INTERRUPT), for which SQLite undoes the statement or the
-//       transaction. An error of flush() is IOERR, unless the transaction is undone already:
-//       for another code SQLite may keep what the flush wrote before a savepoint. If memory ran
-//       out, SQLite turns this IOERR into NOMEM. Then, if the flush was writing, every use of the
-//       table and COMMIT fail until a roll-back.
+//       transaction. An error of flush() before a savepoint is IOERR, unless the transaction is
+//       undone already: for another code, INTERRUPT too, SQLite may keep what the flush wrote. If
+//       memory ran out, SQLite turns this IOERR into NOMEM. Then, if the flush was writing, every
+//       use of the table and COMMIT fail until a roll-back.
 //   C3  a read never writes.
 //   C4  a roll-back is only noted, and carried out at the next call, because SQLite may roll back
 //       in the middle of a nested statement of ours, while functions that hold the contents are on
@@ -122,7 +122,8 @@ class LiveTable {
  protected:
   // Returns whether memory has changes that the shadow tables lack.
   virtual bool pending() const noexcept = 0;
-  void flush();
+  enum class FlushBefore { kSavepoint, kCommit };
+  void flush(FlushBefore next = FlushBefore::kSavepoint);
   virtual void write_pending() = 0;   // if it throws, only a roll-back helps
   virtual void finish_changes() = 0;  // before the last flush() of a transaction
   // Called once everything is flushed.

@@ -184,8 +184,8 @@ int count_down(void* countdown) {
   return 0;
 }
 
-// Also where SQLite itself says SQLITE_ERROR, in sqlite3_declare_vtab(). A flush that is
-// interrupted is SQLITE_IOERR.
+// Also where SQLite itself says SQLITE_ERROR, in sqlite3_declare_vtab(). A flush before a savepoint
+// is SQLITE_IOERR when it is interrupted.
 TEST(Interrupt, of_a_create_has_its_code_at_every_step) {
   for (const char* kind : {"cuckoo_filter(k)", "bloom_filter(k)", "flash_kv(k, v)", "hash_ring"}) {
     int interrupted = 0;
@@ -209,6 +209,34 @@ TEST(Interrupt, of_a_create_has_its_code_at_every_step) {
       db.run(std::string("CREATE VIRTUAL TABLE t USING ") + kind);
     }
     EXPECT_GT(interrupted, 20) << kind;
+  }
+}
+
+// SQLite undoes all of a COMMIT that fails, whatever the code is.
+TEST(Interrupt, of_a_commit_has_its_code_at_every_step) {
+  for (const char* kind : {"cuckoo_filter(k)", "bloom_filter(k)", "flash_kv(k, v)"}) {
+    Database db;
+    db.run("CREATE VIRTUAL TABLE t USING {}", kind);
+    int interrupted = 0;
+    for (int step = 1;; ++step) {
+      ASSERT_LT(step, 10'000) << kind;
+      db.run("BEGIN; INSERT INTO t(k) VALUES (1), (2)");
+      Countdown countdown{db.handle(), step};
+      sqlite3_progress_handler(db.handle(), 1, count_down, &countdown);
+      const Outcome outcome = db.attempt("COMMIT");
+      sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
+      if (outcome.code == SQLITE_OK) {
+        break;
+      }
+      ++interrupted;
+      ASSERT_EQ(outcome.code & 0xFF, SQLITE_INTERRUPT)
+          << kind << ", step " << step << ": " << outcome.message;
+      ASSERT_NE(sqlite3_get_autocommit(db.handle()), 0) << kind << ", step " << step;
+      ASSERT_EQ(db.number("SELECT count(*) FROM t"), 0) << kind << ", step " << step;
+    }
+    EXPECT_GT(interrupted, 5) << kind;
+    db.gives("SELECT count(*) FROM t WHERE k IN (1, 2)", 2);
+    db.run("INSERT INTO t(t) VALUES ('check')");
   }
 }
 
