@@ -107,11 +107,8 @@ Result<std::unique_ptr<MemoryFilter>> MemoryFilter::of_image(std::span<const std
   options.seed = header.seed;
   CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<MemoryFilter> made, make(options));
   Contents contents;
-  contents.capacity = header.capacity;
-  contents.items = header.items;
-  contents.with_hashes = header.with_hashes;
-  contents.hash_count = header.hash_count;
-  contents.key_types = header.key_types;
+  contents.take(header);
+  contents.mark.reset();  // a filter in memory has no log, so it names no contents
   contents.pieces = [&](const PieceSink& sink) {
     return segments::read_image(image, header.with_hashes, options.page_bytes, sink);
   };

@@ -33,13 +33,19 @@ using PieceSource = std::function<Status(const PieceSink& sink)>;
 using PieceRange = std::function<Status(uint64_t prefix, const PieceSink& sink,
                                         const std::function<bool()>& enough)>;
 
-struct Contents {
+// What an image's header says of the contents, before their pieces are read.
+struct ContentsHeader {
   uint64_t capacity = 0;  // of the whole filter
   uint64_t items = 0;     // in a multiset: the sum over the pieces
   bool with_hashes = false;
   uint64_t hash_count = 0;         // different ones, if they are known
   uint64_t key_types = 0;          // types of the keys that were hashed, a byte a column
   std::optional<FilterMark> mark;  // that names exactly these contents
+
+  void take(const ContentsHeader& from) { *this = from; }
+};
+
+struct Contents : ContentsHeader {
   PieceSource pieces;
   PieceRange range;  // of the pieces, if the filter is a stored one
 };

@@ -48,20 +48,13 @@ inline constexpr uint32_t kImageVersion = 3;
 inline constexpr uint32_t kImagePageBytes = kPageBytes;
 inline constexpr uint64_t kMaxImageItems = uint64_t{1} << 62;
 
-struct ImageHeader {
+struct ImageHeader : ContentsHeader {
   FilterSpec spec;  // as asked for; the rate is 0 if another option replaces it
   HashWidth width = HashWidth::k47Bits;
   uint64_t seed = 0;
-  uint64_t capacity = 0;
-  uint64_t items = 0;
-  bool with_hashes = false;
-  uint64_t hash_count = 0;  // different hashes
   uint64_t pieces = 0;
   bool partial = false;  // pieces that did not change are left out, as in the image of changes
-  // The key domain.
-  KeyForm keys;
-  uint64_t key_types = 0;
-  std::optional<FilterMark> mark;  // of the filter
+  KeyForm keys;          // with key_types, the key domain
 };
 
 // Returns the header that an image of these options has.

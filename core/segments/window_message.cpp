@@ -110,12 +110,7 @@ class Writer {
 Result<std::vector<std::byte>> encode_generation_image(const WindowMessage& message,
                                                        const Contents& contents, uint64_t limit) {
   ImageHeader header = message.common;
-  header.capacity = contents.capacity;
-  header.items = contents.items;
-  header.with_hashes = contents.with_hashes;
-  header.hash_count = contents.hash_count;
-  header.key_types = contents.key_types;
-  header.mark = contents.mark;
+  header.take(contents);
   return encode_image(header, contents.pieces, limit);
 }
 
@@ -314,12 +309,8 @@ struct SectionReader {
       return corrupt("two images of one generation");
     }
     Contents& contents = to.image.emplace();
-    contents.capacity = header.capacity;
-    contents.items = header.items;
+    contents.take(header);
     contents.with_hashes = header.with_hashes && with_hashes;
-    contents.hash_count = header.hash_count;
-    contents.key_types = header.key_types;
-    contents.mark = header.mark;
     contents.pieces = [content, with = contents.with_hashes, page_bytes = page_bytes,
                        poll = poll](const PieceSink& sink) {
       return segments::read_image(content, with, page_bytes, sink, poll);

@@ -54,11 +54,7 @@ segments::ImageHeader FilterMessages::header_of(const Contents& contents) const 
   const FilterOptions& options = live_.filter().options();
   segments::ImageHeader header =
       image_header(options.spec, options.width, options.seed, live_.key_domain());
-  header.mark = contents.mark;
-  header.capacity = contents.capacity;
-  header.items = contents.items;
-  header.with_hashes = contents.with_hashes;
-  header.hash_count = contents.hash_count;
+  header.take(contents);
   return header;
 }
 

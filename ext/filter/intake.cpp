@@ -128,12 +128,7 @@ Intake::Incoming Intake::described(const segments::MessageBytes& image) const {
   incoming.keys = {header.keys, header.key_types};
   incoming.most_items = is_multiset(header.spec.kind) ? header.items : header.hash_count;
   Contents& contents = incoming.contents;
-  contents.capacity = header.capacity;
-  contents.items = header.items;
-  contents.with_hashes = header.with_hashes;
-  contents.hash_count = header.hash_count;
-  contents.key_types = header.key_types;
-  contents.mark = header.mark;
+  contents.take(header);
   return incoming;
 }
 

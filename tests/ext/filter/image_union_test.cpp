@@ -321,6 +321,16 @@ TEST_F(UnionOf, some_without_hashes_has_none_and_needs_one_geometry) {
   }
 }
 
+TEST_F(UnionOf, images_of_one_capacity_in_other_segments_is_refused) {
+  db.run(
+      "CREATE VIRTUAL TABLE t USING cuckoo_filter(fpr = 0.01, seed = 1, capacity = 150000);"
+      " INSERT INTO t VALUES (1)");
+  have({"filter_export('t')", built("cuckoo_build", 1, 9, "0.01, 150000, 1")});
+  all_orders_are_refused({"the images differ in geometry, of that many segments (",
+                          "make both by an aggregate, or both in tables with growth = off",
+                          "or keep the hashes"});
+}
+
 TEST_F(UnionOf, images_of_different_kinds_seeds_or_keys_is_refused_by_hashes_too) {
   have({built("cuckoo_build", 1, 9, "0.01, 10, 1, 'hashes'"),
         built("bloom_build", 1, 9, "0.01, 10, 1, 'hashes'")});
