@@ -12,15 +12,15 @@ set -euo pipefail
 usage='[seeds [first seed]]' default_count=20 targets=(core_tests)
 . "$(dirname "${BASH_SOURCE[0]}")/soak_setup.sh"
 
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
 status=0
+# run lines filter: prints those lines as they come, so a run that is stopped says what it did.
+run() {
+  "$build_dir/tests/core_tests" --gtest_filter="$2" 2>&1 |
+    { grep --line-buffered -E "$1" || true; } || status=1
+}
 for ((seed = first; seed < first + count; ++seed)); do
-  CUCKOO_FLASH_CUTS=all CUCKOO_SEED=$seed "$build_dir/tests/core_tests" \
-    --gtest_filter='*FlashPowerCut.*' >"$log" 2>&1 || status=1
-  grep -E ' cuts; |CUCKOO_FLASH_CUT=' "$log" || true
-  CUCKOO_SEED=$seed CUCKOO_FLASH_KILLS=100 "$build_dir/tests/core_tests" \
-    --gtest_filter='*FlashPower.a_cut*:FlashKill.*' >"$log" 2>&1 || status=1
-  grep -E 'CUCKOO_SEED=|Failure|FAILED' "$log" || true
+  export CUCKOO_SEED=$seed
+  CUCKOO_FLASH_CUTS=all run ' cuts; |CUCKOO_FLASH_CUT=' '*FlashPowerCut.*'
+  CUCKOO_FLASH_KILLS=100 run 'CUCKOO_SEED=|Failure|FAILED' '*FlashPower.a_cut*:FlashKill.*'
 done
 exit "$status"
