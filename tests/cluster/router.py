@@ -315,7 +315,7 @@ def main(directory, keys, days):
             print(f"{name} joined: {moved:,} keys moved to it, {100 * moved / len(present):.1f} %"
                   " of all; all machines name the same owners")
     for name in machines:
-        router.hear_of(name, False)
+        router.hear_of(name, False, lambda: None)
 
     # All machines were heard of: no key may be missing.
     wanted = set(chance.sample(sorted(present), 2000)).union(fresh[:2000])

@@ -4,7 +4,7 @@
 # with an ordinary table beside each. Builds SQLite's testfixture the first time (a minute or two,
 # with the network), in build/faults or build/faults-newest.
 #
-#   tests/faults/run.sh                      at most 1000 points of a scenario and kind, half an hour
+#   tests/faults/run.sh                      at most 1000 points of a scenario and kind, an hour
 #   tests/faults/run.sh --all                every point, hours
 #   tests/faults/run.sh --short              five points of each, a minute
 #   tests/faults/run.sh --newest [--…]       with Debian's newest SQLite, not the system's
