@@ -110,9 +110,9 @@ void ImageUnion::expect_one_layout(const Layout& a, const Layout& b) const {
                  "make both without seed_of");
   }
   if (mine.capacity == theirs.capacity && mine.pieces != theirs.pieces) {
-    throw differ("geometry, of that many segments" +
+    throw differ("the number of their segments" +
                      numbers(static_cast<double>(mine.pieces), static_cast<double>(theirs.pieces)),
-                 "make both by an aggregate, or both in tables with growth = off");
+                 "make both by an aggregate or in tables with growth = off");
   }
   throw differ("geometry, made for capacities" + numbers(static_cast<double>(mine.capacity),
                                                          static_cast<double>(theirs.capacity)),

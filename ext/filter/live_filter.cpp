@@ -69,7 +69,7 @@ void LiveFilter::look_at_storage() {
     throw SqlError(SQLITE_CORRUPT_VTAB, damage_);
   }
   carry_out_rollback();
-  if (usable() && has_own_name() && ((writing_ && current_ && changed_) || filter_->pending())) {
+  if (usable() && has_own_name() && (changed_ || filter_->pending())) {
     return;
   }
   const uint32_t version = data_version();

@@ -52,7 +52,7 @@ class LiveFilter final : public LiveTable {
   void finish_create();
 
   void follow() override {
-    if (!(usable() && writing_ && current_ && changed_ && has_own_name() && damage_.empty())) {
+    if (!(usable() && changed_ && has_own_name() && damage_.empty())) {
       look_at_storage();
     }
   }

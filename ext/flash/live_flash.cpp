@@ -85,8 +85,7 @@ void LiveFlash::follow() {
   expect_own_name();
   carry_out_rollback();
   expect_whole();
-  if (mounted_ && !recheck_ && has_own_name() &&
-      ((writing_ && current_ && changed_) || pending())) {
+  if (mounted_ && !recheck_ && has_own_name() && (changed_ || pending())) {
     return;
   }
   const uint32_t version = data_version();
