@@ -70,6 +70,7 @@ void LiveFilter::look_at_storage() {
   }
   carry_out_rollback();
   if (usable() && has_own_name() && (changed_ || filter_->pending())) {
+    current_ = writing_;
     return;
   }
   const uint32_t version = data_version();

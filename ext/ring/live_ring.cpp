@@ -13,6 +13,7 @@ LiveRing::LiveRing(Connection& connection, const std::string& schema, const std:
 void LiveRing::create(const RingOptions& options) {
   const KeepLastRowid keep(store_.db());
   store_.create(options);
+  writing_ = true;  // SQLite calls no xBegin for the transaction of a CREATE
 }
 
 RingRecord LiveRing::stored_record(const ShadowStore::HeldRecord& held) const {

@@ -106,10 +106,14 @@ void LiveTable::look_for_name() const {
 }
 
 // Refuses a change by a statement that began before the table retired, because statements that
-// began later would not see it.
+// began later would not see it. Also refuses one whose transaction has ended, as SQLite does.
 void LiveTable::expect_writable() const {
   if (retired_) {
     throw SqlError(SQLITE_LOCKED, table() + ": it was changed by DDL while it was written to");
+  }
+  if (!writing_) {  // SQLite would tell us of no COMMIT, and of no other roll-back
+    throw SqlError(SQLITE_ABORT_ROLLBACK,
+                   table() + ": a function of this statement rolled its transaction back");
   }
 }
 

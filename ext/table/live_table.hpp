@@ -207,7 +207,7 @@ class LiveTable {
 
   bool writing_ = false;    // between xBegin and the transaction's end
   bool current_ = false;    // memory was checked in this write transaction
-  bool changed_ = false;    // this transaction changed the table, or may now; if so, current_
+  bool changed_ = false;    // this transaction changed the table, or may now; if so, writing_
   bool created_ = false;    // this transaction made the table
   bool announced_ = false;  // SQLite tells a created table of roll-backs to earlier savepoints
   bool changing_ = false;   // C5

@@ -135,7 +135,7 @@ set excuses {
   interrupt {{9 10} {*interrupted*}}
 }
 
-# F1: may a statement fail so? A flush of ours makes IOERR of every failure, so that all is undone.
+# F1: may a statement fail so? A flush of ours before a savepoint makes IOERR of every failure, so that all is undone.
 proc excusable {kind sql code message failed_before} {
   set primary [expr {$code & 255}]
   if {$failed_before && (

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/support/blobs.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -214,29 +215,48 @@ TEST(Interrupt, of_a_create_has_its_code_at_every_step) {
 
 // SQLite undoes all of a COMMIT that fails, whatever the code is.
 TEST(Interrupt, of_a_commit_has_its_code_at_every_step) {
+  const std::pair<const char*, const char*> commits[] = {
+      {"BEGIN; INSERT INTO t(k) VALUES (1), (2)", "COMMIT"},
+      {"SAVEPOINT s; INSERT INTO t(k) VALUES (1), (2)", "RELEASE s"},
+      {"SELECT 1", "INSERT INTO t(k) VALUES (1), (2)"},
+  };
+  for (const char* kind : {"cuckoo_filter(k)", "bloom_filter(k)", "flash_kv(k, v)"}) {
+    for (const auto& [before, commit] : commits) {
+      Database db;
+      db.run("CREATE VIRTUAL TABLE t USING {}", kind);
+      int interrupted = 0;
+      for (int step = 1;; ++step) {
+        SCOPED_TRACE(sql("{}, {}, step {}", kind, commit, step));
+        ASSERT_LT(step, 10'000);
+        db.run(before);
+        Countdown countdown{db.handle(), step};
+        sqlite3_progress_handler(db.handle(), 1, count_down, &countdown);
+        const Outcome outcome = db.attempt(commit);
+        sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
+        if (outcome.code == SQLITE_OK) {
+          break;
+        }
+        ++interrupted;
+        ASSERT_EQ(outcome.code & 0xFF, SQLITE_INTERRUPT) << outcome.message;
+        db.attempt("ROLLBACK");  // after a RELEASE that failed, SQLite still is in a transaction
+        ASSERT_EQ(db.number("SELECT count(*) FROM t"), 0);
+      }
+      EXPECT_GT(interrupted, 5) << kind << commit;
+      db.gives("SELECT count(*) FROM t WHERE k IN (1, 2)", 2);
+      db.run("INSERT INTO t(t) VALUES ('check')");
+    }
+  }
+}
+
+TEST(FullDisk, at_a_commit_is_full) {
   for (const char* kind : {"cuckoo_filter(k)", "bloom_filter(k)", "flash_kv(k, v)"}) {
     Database db;
-    db.run("CREATE VIRTUAL TABLE t USING {}", kind);
-    int interrupted = 0;
-    for (int step = 1;; ++step) {
-      ASSERT_LT(step, 10'000) << kind;
-      db.run("BEGIN; INSERT INTO t(k) VALUES (1), (2)");
-      Countdown countdown{db.handle(), step};
-      sqlite3_progress_handler(db.handle(), 1, count_down, &countdown);
-      const Outcome outcome = db.attempt("COMMIT");
-      sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
-      if (outcome.code == SQLITE_OK) {
-        break;
-      }
-      ++interrupted;
-      ASSERT_EQ(outcome.code & 0xFF, SQLITE_INTERRUPT)
-          << kind << ", step " << step << ": " << outcome.message;
-      ASSERT_NE(sqlite3_get_autocommit(db.handle()), 0) << kind << ", step " << step;
-      ASSERT_EQ(db.number("SELECT count(*) FROM t"), 0) << kind << ", step " << step;
-    }
-    EXPECT_GT(interrupted, 5) << kind;
-    db.gives("SELECT count(*) FROM t WHERE k IN (1, 2)", 2);
-    db.run("INSERT INTO t(t) VALUES ('check')");
+    db.run("CREATE VIRTUAL TABLE t USING {}; INSERT INTO t(k) VALUES (1)", kind);
+    db.run("PRAGMA max_page_count = {}", db.number("PRAGMA page_count"));
+    db.run("BEGIN; INSERT INTO t(k) {}", numbers(2, 2000));
+    EXPECT_EQ(db.attempt("COMMIT").code & 0xFF, SQLITE_FULL) << kind;
+    db.gives("SELECT count(*) FROM t", 1);
+    db.run("PRAGMA max_page_count = 100000; INSERT INTO t(t) VALUES ('check')");
   }
 }
 

@@ -286,6 +286,63 @@ TEST_P(NestedRollback, interrupted_savepoint_keeps_all_or_undoes_all) {
   EXPECT_GT(interrupted, 0);
 }
 
+// Rolls back, and returns its argument.
+void add_roll_back(Database& db) {
+  ASSERT_EQ(sqlite3_create_function(
+                db.handle(), "roll_back", 1, SQLITE_UTF8, nullptr,
+                [](sqlite3_context* context, int, sqlite3_value** value) {
+                  sqlite3_exec(sqlite3_context_db_handle(context), "ROLLBACK", nullptr, nullptr,
+                               nullptr);
+                  sqlite3_result_value(context, value[0]);
+                },
+                nullptr, nullptr),
+            SQLITE_OK);
+}
+
+// As an ordinary table does it. Otherwise the change would be written in a later transaction, over
+// what others committed.
+TEST_P(NestedRollback, of_a_function_ends_the_statement_that_calls_it) {
+  TemporaryFolder folder;
+  Database db(folder.file("f.db"));
+  db.run(std::string(GetParam().create) + "; INSERT INTO t(k) VALUES (1), (2)");
+  add_roll_back(db);
+  Database other(folder.file("f.db"));
+  int count = 2;
+  for (const char* statement : {"INSERT INTO t(k) VALUES (roll_back(99))",
+                                "INSERT OR IGNORE INTO t(k) VALUES (roll_back(2))",
+                                "INSERT OR REPLACE INTO t(k) VALUES (roll_back(99))"}) {
+    SCOPED_TRACE(statement);
+    for (const char* before : {"BEGIN", "BEGIN; INSERT INTO t(k) VALUES (98)"}) {
+      db.run(before);
+      const Outcome outcome = db.attempt(statement);
+      EXPECT_EQ(outcome.code & 0xFF, SQLITE_ABORT) << outcome.message;
+      EXPECT_NE(sqlite3_get_autocommit(db.handle()), 0);
+      ++count;
+      other.run("INSERT INTO t(k) VALUES ({})", count);
+      EXPECT_EQ(db.number("SELECT count(*) FROM t WHERE k = {}", count), 1);
+      ++count;
+      db.run("INSERT INTO t(k) VALUES ({})", count);
+      EXPECT_EQ(db.number("SELECT count(*) FROM t"), count);
+      EXPECT_EQ(other.number("SELECT count(*) FROM t WHERE k IN ({}, {})", count - 1, count), 2);
+      EXPECT_EQ(other.number("SELECT count(*) FROM t WHERE k IN (98, 99)"), 0);
+    }
+  }
+  for (Database* each : {&db, &other}) {
+    each->run("INSERT INTO t(t) VALUES ('check')");
+  }
+}
+
+TEST(NestedRollbackOfRing, of_a_function_ends_the_statement_that_calls_it) {
+  Database db;
+  db.run("BEGIN; CREATE VIRTUAL TABLE r USING hash_ring; INSERT INTO r(node) VALUES ('a'); COMMIT");
+  add_roll_back(db);
+  db.run("BEGIN");
+  EXPECT_EQ(db.attempt("INSERT INTO r(node) VALUES (roll_back('b'))").code & 0xFF, SQLITE_ABORT);
+  db.gives("SELECT node FROM r", "a");
+  db.run("INSERT INTO r(node) VALUES ('c'); INSERT INTO r(r) VALUES ('check')");
+  db.gives("SELECT count(*) FROM r", 2);
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, NestedRollback, testing::ValuesIn(kKinds), kParameterName);
 
 }  // namespace
