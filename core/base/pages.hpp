@@ -16,9 +16,9 @@
 // A page that is known to be all zero needs no memory of its own: it is the one zero page of all
 // sets, which is never written. The first change gives it its own memory. So memory, and the time
 // of a walk over all pages, depend on the pages that are stored, not on the capacity. For example,
-// complete() makes a filter for 2^40 keys usable at once. A chunk without any backed page is one of
-// two empty chunks of all sets: one of null pointers, and one of 512 times the zero page. So find()
-// needs no branch for either.
+// complete() makes a filter for 2^40 keys usable at once. All sets share two chunks without backed
+// pages: one has 512 null pointers, the other has 512 pointers to the zero page. So find() needs no
+// branch for either.
 //
 // Invariants
 //   I1  find(i) is null, or points to page_bytes + kSlackBytes readable bytes.

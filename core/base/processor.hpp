@@ -1,7 +1,7 @@
 // Instructions that only some processors have. The program asks for them when it runs.
 //
 // Whole functions are compiled for AVX2 (CUCKOO_AVX2), and only run where has_avx2() is true. A
-// function that is inlined into them must be compiled for AVX2, too, or for no certain processor.
+// function that is inlined into them must have the same attribute, or none.
 #pragma once
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))

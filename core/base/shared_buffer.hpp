@@ -13,8 +13,9 @@
 //
 // Invariants
 //   I1  no two buffers in the table are equal: their bytes are compared, not only their hashes.
-//   I2  a buffer in the table is never written. Its holders are the share_buffer() calls that
-//       returned it less the own_buffer() and release_buffer() calls that gave it back.
+//   I2  a buffer in the table is never written. The number of its holders is the number of
+//       share_buffer() calls that returned it, less the number of own_buffer() and release_buffer()
+//       calls that gave it back.
 //   I3  a buffer leaves the table with its last holder; an empty table has no memory.
 //   I4  a failure to get memory loses nothing, because only make_buffer() and own_buffer() throw
 //       (std::bad_alloc), before they change anything.

@@ -9,12 +9,13 @@
 //   counting    cell 2j = high(a_j·m), cell 2j + 1 = high(rotl(a_j, 32)·m), k of them. A cell that
 //               comes twice counts once.
 //   blocked     d_-1 = h, d_i = mix64(h + (i + 1)·G), i = 0, 1, … b - 1
-//               its i-th block is one of the s blocks of segment i (bloom_sizing.hpp), which
-//               start with block f: f + high(d_(i-1)·s). In it the mask d_i says which 8 bits are
-//               its own (bloom_block.hpp). So d_i sets bits in block i, and chooses block i + 1.
-//               Keys that meet in one block need not meet in the next. Because of the segments,
-//               the blocks of a key are distinct, and a small filter has the rate that the formula
-//               says. Hashes in ascending order walk through segment 0 in order.
+//               The filter is b equal ranges of blocks (bloom_sizing.hpp). The key's i-th block is
+//               one of the s blocks of range i, which begins with block f: f + high(d_(i-1)·s). In
+//               that block, d_i says which 8 bits belong to the key (bloom_block.hpp). So d_i sets
+//               bits in block i, and chooses block i + 1. Keys that meet in one block need not meet
+//               in the next. Because of the ranges, the blocks of a key are distinct, and a small
+//               filter has the rate that the formula says. Hashes in ascending order walk through
+//               range 0 in order.
 //   legacy      (h1 + i·h2 mod 2^64) mod m, i = 0 … k - 1, of a pair of hashes. No function that
 //               takes a single hash is called for it.
 //

@@ -13,12 +13,13 @@
 // Rates. Each key sets k cells of m; y = -k·n·ln(1 - 1/m).
 //   standard, counting   the part of the cells in use: u = 1 - e^-y; its variance
 //                        v = (e^-y - (1 + y)·e^-2y)/m. An absent key meets k of them: u^k, and on
-//                        average over filters u^k·(1 + C(k,2)·v/u^2), which 100 keys at 1e-6 need.
+//                        average over filters u^k·(1 + C(k,2)·v/u^2). The second factor matters in
+//                        small filters, such as 100 keys at a rate of 1e-6.
 //   blocked              a key sets a bit in each of 8 lanes of 64 bits in each of b blocks, one
-//                        in each of b equal segments of the filter. j keys fall in a block of a
-//                        segment of s blocks with Binomial(n, 1/s) probability (Poisson, except for
-//                        small n), and then an absent key passes it with (1 - (63/64)^j)^8. The
-//                        rate is the product over the segments of the mean over j.
+//                        in each of b equal ranges of blocks. j keys fall in a block of a range of
+//                        s blocks with Binomial(n, 1/s) probability (Poisson, except for small n),
+//                        and then an absent key passes it with (1 - (63/64)^j)^8. The rate is the
+//                        product over the ranges of the mean over j.
 //
 // Sizes. The rate of one filter differs from that mean by chance, by a relative standard deviation
 // d (for 1 %: 1 % at 10,000 keys, 12 % at 100). A filter is sized so that mean·(1 + d) is at most

@@ -1,7 +1,7 @@
 // A map of cells to counts: open addressing, linear probing, at most half of the slots used. If a
-// filter has an overflow table, each probe that finds nothing in the pages asks it. With a tree of
-// 50,000 cells that took three times as long as the rest of the probe. A remove asks for all cells
-// of its key.
+// filter has an overflow table, each probe that finds nothing in the pages asks it. When this was a
+// tree, and had 50,000 cells, that took three times as long as the rest of the probe. A remove asks
+// for all cells of its key.
 //
 // Invariants
 //   I1  a count is 1 or more; a slot with count 0 is free.

@@ -15,9 +15,10 @@
 //   I5  when memory runs out (std::bad_alloc) in a change of many hashes, some of them are in.
 //
 // Each difference between the kinds is a virtual function here or a trait in core/filter/kind.hpp.
-// Only three files use a filter's class: core/filter/factory.hpp makes it, core/filter/probe.hpp
-// calls it directly, and core/filter/legacy_bloom.hpp returns the class that takes pairs of hashes.
-// No function here that takes a single hash is called for a filter of pairs.
+// core/filter/factory.hpp makes a filter. Where speed counts, core/filter/probe.hpp,
+// core/segments/segment_fold.cpp and core/library/memory_filter.hpp call its class directly.
+// core/filter/legacy_bloom.hpp returns the class that takes pairs of hashes. No function here that
+// takes a single hash is called for a filter of pairs.
 //
 // A cell is the part of a filter that a hash shares with the hashes it can't be told apart from: in
 // a cuckoo filter a (bucket pair, fingerprint), in a Bloom filter each of its k bits or counters.

@@ -1,8 +1,9 @@
 // The kinds of filters, with their names and traits. This is the only list of them.
 //
 // To add a kind, add a number here and a row in find_kind(), its class (core/filter/filter.hpp),
-// tests and docs. The compiler then names every place that has to know it, because each is a switch
-// over the kinds without a default, or a function that Filter requires.
+// tests and docs. The compiler then names nearly every place that has to know it, because these are
+// switches over the kinds without a default, or functions that Filter requires. docs/CHANGING.md
+// names the others.
 #pragma once
 
 #include <array>

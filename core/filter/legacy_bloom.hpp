@@ -1,4 +1,4 @@
-// The Bloom filter file of the seed articles, and the hash it was filled with.
+// The legacy Bloom filter file of other programs, and the hash with which they fill it.
 //
 // Image: 64 bytes of header, packed, little-endian; then the bits, bit j in byte j/8 at 1 << (j %
 // 8).

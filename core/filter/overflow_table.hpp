@@ -1,5 +1,6 @@
-// Exact counts of the cells that do not fit the pages, which are stored, too: a cuckoo filter's
-// entries without a bucket, and the part above 14 of a counting Bloom filter's counters.
+// Exact counts of the cells that do not fit the pages: a cuckoo filter's entries without a bucket,
+// and the part above 14 of a counting Bloom filter's counters. The counts are stored, as the pages
+// are.
 //
 // Invariants
 //   I1  every count is 1 or more; items() is their sum.

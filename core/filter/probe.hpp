@@ -1,5 +1,5 @@
 // The hot path of every probe: a predicted branch on the kind, then a direct call that can be
-// inlined, where Filter::probe() is a virtual one.
+// inlined. Filter::probe() would be a virtual call instead.
 #pragma once
 
 #include <cstdint>

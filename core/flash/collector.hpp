@@ -1,9 +1,10 @@
 // Garbage collection: making room in the log.
 //
 // To collect a block, the *victim*, the store copies its live records to the cold stream, between
-// two marks, and frees it. The victim has the best (dead units · age) / (live units), age by LSN
-// (Rosenblum and Ousterhout 1992, section 3.5; blocks.hpp picks it). While few blocks are free, a
-// put collects one block at most. It collects more only if there would be no room otherwise.
+// two marks, and frees it. The victim has the largest dead units · age / (units of a block + live
+// units), age by LSN (Rosenblum and Ousterhout 1992, section 3.5; blocks.hpp picks it). While few
+// blocks are free, a put collects one block at most. It collects more only if there would be no
+// room otherwise.
 //
 // Invariants
 //   I1  the index and the live units don't change before the second mark is programmed. Until then

@@ -1,7 +1,7 @@
-// A flash device as the log sees it: read, program, erase. Three classes implement it: the
-// simulator of the tests (flash_simulator.hpp, whose head comment is the fault model), the shadow
+// A flash device as the log sees it: read, program, erase. Two classes implement it: the shadow
 // pages of a database, and in the library a part of the program's device
-// (core/library/flash_store.cpp).
+// (core/library/flash_store.cpp). Tests and benchmarks have others, such as the simulator, whose
+// head comment is the fault model (tests/support/flash_simulator.hpp).
 //
 // Layout
 //   bytes     addressed 0 … size_bytes()-1, linearly

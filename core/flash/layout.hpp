@@ -2,12 +2,13 @@
 //
 // Space
 //   A record longer than piece_units() is stored in pieces of that size, so a block wastes less
-//   than one piece at its end. Blocks that are neither bad nor reserved are usable, except their
-//   headers, one piece, and a share of two checkpoints. A key is charged the units of its pieces,
-//   and one unit each for its place in the checkpoints. A store is full in two cases: the charges
-//   would exceed the usable units; or a change of more than filled_units(), about an erase block,
-//   has no room beside the version that it replaces, because both are there until the change is
-//   complete. A remove needs no charge.
+//   than one piece at its end. Blocks that are neither bad nor reserved are usable. In each of
+//   them, entries get all units except its headers, a piece that may be wasted at its end, and its
+//   share of two checkpoints. A key is charged the units of its pieces, one unit each for its place
+//   in the checkpoints, and those of the record that names its parts when it is removed. A store is
+//   full in two cases: the charges would exceed the usable units; or a change of more than
+//   filled_units(), about an erase block, has no room beside the version that it replaces, because
+//   both are there until the change is complete. A remove needs no charge.
 //
 // Invariants
 //   I1  a position is block · units_per_block() + offset; address() is its first byte.

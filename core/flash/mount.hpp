@@ -2,7 +2,8 @@
 // class lives as long as one format() or mount().
 //
 // A mount reads the newest anchor and its checkpoint, and replays the records after it
-// (replay.hpp). On a bare device (policy.hpp) it then writes a checkpoint of all that it found.
+// (replay.hpp). On a bare device (policy.hpp) it then writes a checkpoint of all that it found, or
+// only an anchor if nothing came after the newest checkpoint.
 //
 // Invariants
 //   I1  on a bare device nothing is appended after a record that may be torn: every stream goes on

@@ -5,22 +5,24 @@
 //   mount     It writes nothing and reads only what it must: it knows where the anchors are, and
 //             finds a stream's blocks because each of them names the next one.
 //   wear      If it wears out, a block is erased when it becomes free, not when it is taken. So a
-//             free block is good, a change that began ends, and a replay, which asks the same rule
-//             (R6 of device.hpp), retires the same blocks. The three blocks of the anchors don't
-//             wear out, because a mount must find them. A collection and a checkpoint begin only
-//             with room for both.
+//             free block is good, a change that has begun can always be finished, and a replay,
+//             which asks the same rule (R6 of device.hpp), retires the same blocks. The three
+//             blocks of the anchors don't wear out, because a mount must find them. A collection
+//             and a checkpoint begin only with room for both.
 //
 // A bare device, such as a file, may lose power at any moment.
 //   torn      The last program may have written only a part of its bytes. A block that reads as
 //             erased may not be erased. A read may fail once. So a mount looks at every block, and
-//             writes a checkpoint before it lets anything be erased.
+//             writes a checkpoint, unless nothing came after the newest one, before it lets
+//             anything be erased.
 //   reorders  Some bare devices may write in another order. Then a power cut leaves in each byte
 //             either its value at the last sync(), or any value that was written to it since. The
 //             barriers below say where the store syncs.
 //   wear      A worn block may do nothing and report no error. So the store reads whatever it
 //             erased or programmed before it counts on it, and does what failed again in another
 //             block. A free block may fail when it is taken, and a change that began may find no
-//             other: kFull then poisons, and the next mount finds everything except that change.
+//             other. Then it fails with kFull, the store is poisoned, and the next mount finds
+//             everything except that change.
 //
 // Barriers, for a device that reorders (FlashStoreOptions::reordering_device). A power cut may undo
 // any of the writes since the last sync(), whatever their order was. One rule keeps the invariants
@@ -30,8 +32,8 @@
 //       every block is erased before it is used, all records that may be lost are in one block of
 //       each stream, the last one.
 //   B2  a power cut may take a block's header and leave a record in that block. Between two syncs
-//       this happens to each block once at most. So a mount skips as many block sequences as there
-//       are blocks. Then no new block gets the sequence that such a record was written for.
+//       this happens to each block once at most. So a mount adds the number of blocks to the next
+//       sequence. Then no new block gets the sequence that such a record was written for.
 //   B3  after a collection: its copies and its end are synced before a record replaces a copy.
 //   B4  before and after an anchor: first its checkpoint is synced, then the anchor. Only then
 //       anything is appended that counts on the anchor.

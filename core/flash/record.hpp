@@ -17,8 +17,9 @@
 //   16  4  second word
 //   20  4  head only: bytes of the whole value
 //   …   K bytes of the key, 4 of the head's CRC, V of the value, then FF up to the CRC
-// The value of a drop: the LSN of the value whose parts it names (6) ‖ the offset of the first of
-// them (4) ‖ their positions (4 each), consecutive parts.
+// A drop names the parts of a value that the next record replaces or removes. Its value: the LSN of
+// that value (6) ‖ the offset of the first of them (4) ‖ their positions (4 each), consecutive
+// parts.
 // Mark: one unit, 16 bytes of it: 0 1 type · 1 1 zero · 2 6 LSN · 8 4 first word · 12 4 CRC.
 //
 //   type                  LSN            first word               second word

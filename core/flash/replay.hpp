@@ -12,7 +12,8 @@
 //       reorders, the replay verifies every record wholly. The log ends there with the first record
 //       that is not whole, and the replay ignores all later ones, of both streams.
 //   I3  on a bare device, no block becomes free that the newest batch or collection emptied,
-//       because its end may read otherwise the next time. The state holds such blocks (state.hpp).
+//       because the end of that batch or collection may not be readable at the next mount. The
+//       state holds such blocks (state.hpp).
 #pragma once
 
 #include <cstdint>

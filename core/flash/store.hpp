@@ -43,7 +43,8 @@
 //       one head; the live units of a block are those of the slots in it.
 //   I6  charged units never exceed usable units; then collection always finds room (layout.hpp).
 //   I7  a stream's block holds data up to its offset; reserved blocks are those that a stream names
-//       as its next; the newest checkpoint's blocks and the anchor's are used for that.
+//       as its next; the blocks of the newest checkpoint and of the anchors are marked with these
+//       kinds.
 // check() asserts I1, I5, I6 and I7. I2 … I4 say what a power cut may leave, and what a mount does
 // then. policy.hpp has the barriers B1 … B5, which keep I1 … I4 on a device that reorders writes.
 //
@@ -51,9 +52,10 @@
 // block fails with kFull, whose text says so. Reading goes on. More blocks (grow()) give an atomic
 // device a new life. How a block fails depends on the kind of device: policy.hpp.
 //
-// Errors: after kFull and kInvalid (a key too long) nothing changed, but see policy.hpp. kCorrupt
-// names a record that the store can't have written. kStorage: the device is gone. A change that
-// fails half-way poisons the store: it refuses every change until the next mount.
+// Errors: after kFull and kInvalid (a key too long) nothing changed, except that on a bare device a
+// kFull in the middle of a change poisons the store (policy.hpp, wear). kCorrupt names a record
+// that the store can't have written. kStorage: the device is gone. A change that fails half-way
+// poisons the store: it refuses every change until the next mount.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
 // Wear levelling, so that all blocks of a device wear out at about the same time.
 //
 // Free blocks are used least-worn first (blocks.hpp). That does nothing for two kinds of blocks:
-//   data that never changes    When the least worn block with data has the *gap* fewer erases than
-//                              the most worn block, it is collected, and so comes back into use
-//                              (static wear levelling).
+//   data that never changes    When the least worn block with data has at least the *gap* fewer
+//                              erases than the most worn block, it is collected, and so comes back
+//                              into use (static wear levelling).
 //   anchors                    They stay in a few blocks, where a mount looks for them, and
 //                              hundreds fit one. So these blocks would hardly ever be erased while
 //                              all others wear out. So they are erased for nothing now and then.
@@ -11,7 +11,7 @@
 //
 // Invariants
 //   I1  block_to_level() picks a block of data that is no part of the tail, and that has at least
-//       the gap less kMargin erases fewer than the most worn block.
+//       (gap - kMargin) erases fewer than the most worn block.
 //   I2  a block of anchors is erased for nothing only while it is less worn than the mean.
 #pragma once
 

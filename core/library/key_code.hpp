@@ -1,4 +1,5 @@
-// The hash of a key without a call, where the library hashes one key at a time and speed counts.
+// The hash of a key as an inlined function, for where the library hashes one key at a time and
+// speed counts.
 #pragma once
 
 #include <cstdint>

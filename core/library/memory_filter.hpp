@@ -13,7 +13,7 @@
 //   I3  an operation that fails with kInvalid or kFull changed nothing, except that insert_all() of
 //       a set may have taken the first hashes. After std::bad_alloc in a change, or a failure in
 //       the middle of one, the filter is broken(). Then contains() returns true for every hash,
-//       because a false could be wrong, and all other functions fail.
+//       because a false could be wrong. count() returns 1, and changes and to_bytes() fail.
 //   I4  of_image() verifies an image as a whole, because nothing in it is trusted.
 #pragma once
 

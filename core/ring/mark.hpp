@@ -1,5 +1,6 @@
 // A mark of a ring: 64 bits. Two rings have equal marks if every key has the same owners in both,
-// replicas too. If a key has others, the marks differ, except by a chance of 2^-64.
+// replicas too, with the rare exception below. If a key has others, the marks differ, except by a
+// chance of 2^-64.
 //
 // The mark is a hash of two things:
 //   how a key becomes a position    seed (ring, slots) or key hash (ketama), the type of the key's

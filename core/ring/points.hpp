@@ -5,9 +5,9 @@
 // Layout
 //   positions_[i], owners_[i]   the points, segment after segment, with room for more in each
 //   segments_[s]                64 buckets each. Its points ascend, from `first` on. A copy of the
-//                               next point of a later segment follows them. After the last point of
-//                               all it is the highest position, with the first point's owner,
-//                               because the ring closes there
+//                               next point of a later segment follows them. After the last point
+//                               of all there is no next one, so there the copy has the highest
+//                               position and the owner of the first point
 //   starts_[b]                  the place of the first point of its segment that is in bucket b or
 //                               a later one. b is a position's leading bits. There are as many
 //                               buckets as points, rounded up to a power of two

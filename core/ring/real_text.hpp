@@ -4,8 +4,8 @@
 //
 // The digits are those of the exact value, and a half is rounded away from 0. SQLite 3.43 and later
 // write the same, printf('%!.15g', real), except for one in 50,000 of very large and very small
-// reals, next to a half. Older versions also write another last digit for halves themselves, and
-// for one in a hundred of the reals above 1e150.
+// reals, whose digits after the 15th are almost exactly a half. Older versions also write another
+// last digit where they are exactly a half, and for one in a hundred of the reals above 1e150.
 #pragma once
 
 #include <array>

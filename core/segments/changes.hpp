@@ -15,10 +15,12 @@
 // Invariants
 //   I1  equal changes have equal bytes: decode then encode gives them back.
 //   I2  nothing is believed: every field and the whole stream are checked before any of it is used.
-//   I3  no allocation is larger than the BLOB's length justifies: 16 bytes for two bits of stream.
+//   I3  no allocation is larger than the BLOB's length justifies: at most 16 bytes for each two
+//       bits of the stream.
 //
 // Size: with n changed keys of 47-bit hashes, each takes log2(2^47 / n) + 1.6 bits for the hash,
-// and 1 bit for the usual sign or 2 bits for the other one: 5 bytes at n = 1000, 4.5 at 10,000.
+// and 1 bit if it is of the more frequent kind (added or removed), 2 bits otherwise: 5 bytes for n
+// of 1000, 4.5 for 10,000.
 //
 // Errors: kCorrupt for bytes that are no changes; the text says what was wrong.
 #pragma once

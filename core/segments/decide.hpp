@@ -2,10 +2,10 @@
 //
 // A segment of up to `limit` keys is made anew as one. A larger one is split by the next bits of
 // the hash. A segment that is made anew gets half as much room again. So each key is written twice
-// over the life of a growing filter, and the mean load is 0.83. With a quarter it would be four
-// times and 0.9. Keys fall on segments by chance. So each segment gets room for four standard
-// deviations more. Without that, half of the segments that were made for their share of a known
-// capacity would grow just before the filter reaches it.
+// over the life of a growing filter, and the mean load is 0.83. With a quarter as much again, each
+// key would be written four times, and the mean load would be 0.9. Keys fall on segments by chance.
+// So each segment gets room for four standard deviations more. Without that, half of the segments
+// that were made for their share of a known capacity would grow just before the filter reaches it.
 #pragma once
 
 #include <cstdint>

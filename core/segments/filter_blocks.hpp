@@ -24,8 +24,8 @@
 //   I4  append() only writes an entry to the log. The last undealt_ entries there are dealt to
 //       their segments, in their order, before anything sees the directory. So a load only writes
 //       one entry behind the other, and what is in the segments follows from the log alone.
-//   I5  items() are those of the filter as it is now. Of an add that is not counted yet its segment
-//       tells whether it was present when it came: settle() asks all such segments.
+//   I5  items() are those of the filter as it is now. For an add that is not counted yet, its
+//       segment knows whether the hash was present before. settle() asks all such segments.
 #pragma once
 
 #include <cstdint>

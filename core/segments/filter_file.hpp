@@ -5,12 +5,12 @@
 // core/segments/changes_applier.hpp.
 //
 //   directory:  prefix of the hash  ->  segment
-//   segment:    header | pages | runs        what is folded: its entries of the log before its F
+//   segment:    header | pages | runs        the entries up to F, where its folding has come
 //   log:        entries of all segments, mixed, in the order they came
 //
-// A small commit writes the last row of the log and nothing else (flush()). To a set the adds of a
-// load are counted when their segment is folded, or when items() is asked for: one after another
-// they would ask a segment each that is not in the processor's cache.
+// A small commit writes the last row of the log and nothing else (flush()). In a set, the adds of a
+// load are counted when their segment is folded, or when items() is asked for. To count each when
+// it comes would probe one segment after the other, none of them in the processor's cache.
 //
 // Invariants
 //   S1  (core/segments/directory.hpp) the segments' prefixes partition the hash space.
@@ -18,18 +18,18 @@
 //   S3  the log in storage reaches back to the oldest pending entry, and as far behind that as
 //       core/segments/turns.hpp says. All its rows are full but the last. The root says where it
 //       begins, and from which row on a connection that opens the filter must read.
-//   S4  no function goes over all segments, except refresh() after another connection's fold, a
-//       load's end, an add to a set without hashes whose segment is full, check(), figures, and
-//       what hands out or replaces the whole filter: that opens one segment at a time, and what is
-//       made anew is in memory until it is flushed.
+//   S4  no function goes over all segments, with these exceptions: refresh() after another
+//       connection's fold; the end of a load; an add to a set without hashes whose segment is full;
+//       check(); the figures; and the functions that export or replace the whole filter. These open
+//       one segment at a time, and new segments stay in memory until they are flushed.
 //   S5  what is folded when depends on entries, statements and transactions alone, never on time or
 //       on what was asked: the same calls give the same bytes.
 //   S6  never a false negative: a hash added more often than removed is present, unless a hash that
 //       was never added was removed and shares its cells. A remove is accepted only if the hash is
 //       present.
-//   S7  items() of a multiset = adds - accepted removes, less the removes that a remake drops and,
-//       where a hash counts once, the copies that it drops. Of a set: the adds that did not seem
-//       present when they came.
+//   S7  items() of a multiset: adds less accepted removes. When a segment is made anew, that may
+//       drop removes and, where a hash counts once, copies; these are subtracted, too. Of a set:
+//       the adds that did not seem present when they came.
 //   S8  an operation that fails with kInvalid or kFull changed nothing. A failure in the middle of
 //       a change poisons the filter: every call fails until forget(). When memory runs out
 //       (std::bad_alloc) in a change, forget() comes next.

@@ -13,8 +13,8 @@
 //   40     the entries: a hash, with the lowest bit of its bytes set for a remove
 //
 // If an entry adds or removes several occurrences at once, a count follows it. The count takes the
-// room of an entry and is counted as one in all positions: 4 bytes for how many they are, 2 or
-// more, 2 bytes for the number of the count before it in this row, or 0, and zeros. So a reader
+// room of an entry, and positions count it as one. It has the number of occurrences, at least 2 (4
+// bytes), the number of the count before it in this row, or 0 (2 bytes), and zeros. So a reader
 // tells counts from hashes without a bit for each entry, and a row is extended without a change to
 // its earlier entries. An entry and its count are in one row. If only room for one is left in a
 // row, it gets a count of 0, which counts nothing.

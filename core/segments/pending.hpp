@@ -15,7 +15,7 @@
 //   I4  sorted() does not depend on whether index() was called: a probe changes no stored byte.
 //   I5  uncounted adds are adds to a set of which it is not known yet whether they were present
 //       when they came. While there are any, the list has no others. index() or sorted() probes for
-//       each, and counts those that were not present: the different ones that are in no page.
+//       each, and counts each different hash that is in no page.
 #pragma once
 
 #include <algorithm>

@@ -4,11 +4,12 @@
 // When more than T / 2 entries pend for each segment, it is the turn of the segment of which an
 // entry pends longest: finish() folds it. So each is folded after T entries of its own or so. If it
 // is too full then, or much of its runs is dead, it is made anew, larger or as several, and no
-// other segment changes. So a transaction of k rows does O(k) work, and one segment's for each T of
-// them, whatever the size of the filter.
+// other segment changes. So a transaction of k rows does O(k) work, and the folding of one segment
+// for each T of them, whatever the size of the filter.
 //
-// A transaction that made a segment anew leaves the others whose turn it is to the next ones, up to
-// a quarter more than is due. So it has no long commit when many get full at a time.
+// After a transaction has made a segment anew, it stops folding, unless more than 5/4 of the due
+// entries are pending. The next transactions fold the rest. So it has no long commit when many get
+// full at a time.
 //
 // A transaction that adds much is a load: its entries pend until its end, or until they take too
 // much memory. Then fold_all() folds each segment once. One that gets too full is cut into as many
@@ -22,8 +23,8 @@
 //       segments, and with hashes at least a sixteenth of the items: so a mark of the recent past
 //       leads somewhere, and the log takes a constant share.
 //   I3  at most 2^22 entries pend: 64 MB in memory.
-//   I4  a failure poisons the filter when a segment had begun to change, and else changes nothing
-//       but which adds are counted.
+//   I4  a failure after a segment began to change poisons the filter. After another failure nothing
+//       changed, except that some adds may now be counted.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,11 @@
-// The log's tail in memory: hash -> adds minus removes since the last fold. Exact.
+// A hash table of a segment's pending entries (core/segments/pending.hpp): hash -> adds minus
+// removes. Exact.
 //
 // Layout: open addressing, linear probing, two parallel arrays; a key is the hash with bit 0 set
 // (logged hashes have it clear), 0 = free. The first slot is not the hash's leading bits, because a
 // merge brings hashes in ascending order, and the first of them would crowd the first slots. One
-// multiplication is not enough either, because bits that move its product little do so with any
-// salt.
+// multiplication is not enough either, because some bits of the hash change the product only a
+// little, whatever the salt is.
 //
 // Invariants
 //   I1  at most half of the slots are used, so every probe ends.

@@ -2,8 +2,8 @@
 // changed it before the key was hashed. The numbers are those of ext. core only stores and compares
 // them, and checks their range.
 //
-// Layout, little-endian: affinities have 4 bits a column, collations 2, types 8, the first column
-// in the lowest. Bits above the last column are zero.
+// Layout, little-endian: affinities have 4 bits a column, collations 2, types (the kinds of values
+// that were hashed) 8, the first column in the lowest. Bits above the last column are zero.
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,8 @@
 // Invariants
 //   I1  the source is resolved once, at CREATE. The types and collations that it gives the key are
 //       stored, and always read from there, even if the source changes later.
-//   I2  a damaged row does not keep SQLite from connecting, because then the table could not be
-//       dropped. Every use of the filter throws the damage.
+//   I2  a damaged row does not keep SQLite from connecting, because otherwise the table could not
+//       be dropped. Every use of the filter throws the damage.
 //   I3  with triggers, only 'rebuild' may remove keys that the source still has
 //       (refuse_losing_keys()).
 #pragma once

@@ -1,5 +1,5 @@
-// filter_contains(filter, key), filter_export(table [, 'hashes' | 'legacy']), filter_mark(table),
-// filter_changes(table, mark [, 'hashes']), filter_behind(table, mark)
+// filter_contains(filter, key…), cuckoo_key(value…), filter_export(table [, 'hashes' | 'legacy']),
+// filter_mark(table), filter_changes(table, mark [, 'hashes']), filter_behind(table, mark)
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,10 @@
 // The columns of a filter table's key, one to eight. It makes keys of their values.
 //
-// A table without rowids that can be written has a primary key of one column, because SQLite allows
-// no other. So if the key is one column, that is the primary key. Otherwise it is the hidden column
-// `cuckoo_key`: the whole key as one BLOB (tuple_key.hpp), as the filter hashes it. By its value,
-// the *row key*, SQLite tells rows apart, and names the row that a DELETE or an UPDATE means.
+// A writable virtual table that is WITHOUT ROWID has a primary key of one column, because SQLite
+// allows no other. So if the key is one column, that is the primary key. Otherwise it is the hidden
+// column `cuckoo_key`: the whole key as one BLOB (tuple_key.hpp), as the filter hashes it. By its
+// value, the *row key*, SQLite tells rows apart, and names the row that a DELETE or an UPDATE
+// means.
 //
 // Invariants
 //   I1  a key is as the filter hashes it: each value has the affinity of its column. A NULL among

@@ -6,8 +6,8 @@
 //   I1  collated() gives equal bytes exactly for texts that SQLite's collation calls equal.
 //   I2  the types of a domain include those of all keys that were added since it was empty. They
 //       may include more.
-//   I3  obstacle() is empty only if every look-up that would find a key of `from` in an ordinary
-//       table, to which the values had been copied, finds it in `to`.
+//   I3  imagine the values of `from` in an ordinary table. obstacle() is empty only if every
+//       look-up that finds a key there also finds it in `to`.
 #pragma once
 
 #include <cstdint>

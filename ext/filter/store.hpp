@@ -1,7 +1,7 @@
 // The shadow tables of one filter, as core's storage.
 //
 //   <table>_config(key PRIMARY KEY, value)          as all tables have it: the options
-//   <table>_data(id INTEGER PRIMARY KEY, block)     all other blocks (core/segments/blocks.hpp)
+//   <table>_data(id INTEGER PRIMARY KEY, block)     all blocks (core/segments/blocks.hpp)
 #pragma once
 
 #include <array>

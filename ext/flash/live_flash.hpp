@@ -1,7 +1,8 @@
 // One flash_kv as this connection sees it: its shadow tables and the store in memory, kept in step.
 //
 // Invariants (beyond LiveTable's contract)
-//   I1  memory has the state that the record has, or flush() will write both, or broken().
+//   I1  memory is what the record names, or it has changes that flush() will write together with a
+//       new record, or it is broken().
 //   I2  each mark of the store's undo log has the number of the savepoint that it was made for. The
 //       numbers ascend. Mark 0 is the beginning of the transaction. A roll-back to savepoint n goes
 //       to the first mark whose number is n or more. SQLite doesn't announce savepoints that began

@@ -4,9 +4,9 @@
 //
 // Invariants
 //   I1  after follow() memory holds the stored ring, as this connection sees it: it was read, or
-//       its record was compared, since anything may have changed. In a write transaction anything
-//       may have changed at any time, because SQLite does not announce a roll-back to a savepoint
-//       that is older than the table.
+//       its record was compared, after the last moment at which anything may have changed. In a
+//       write transaction anything may have changed at any time, because SQLite does not announce a
+//       roll-back to a savepoint that is older than the table.
 //   I2  a look-up never writes.
 //   I3  an error before the first write of a change leaves all as it was. An error after it is
 //       SQLITE_IOERR (or FULL, NOMEM, INTERRUPT), for which SQLite undoes the statement or the

@@ -1,8 +1,8 @@
 // The shadow tables of one hash_ring, and the ring that is stored in them: FORMAT.md,
 // "Hash rings".
 //
-//   <table>_config, <table>_pages             as all tables have them; the pages are the slots: the
-//                                             table of owners
+//   <table>_config                            as all tables have it
+//   <table>_pages                             the slots: the table of owners
 //   <table>_items(key PRIMARY KEY, value)     the nodes: name -> id, weight
 //
 // Nothing read from them is trusted. A broken invariant is SQLITE_CORRUPT_VTAB with a text.

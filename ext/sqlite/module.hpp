@@ -22,7 +22,7 @@
 //   integrity() -> std::string, static owns_shadow(suffix)
 //
 // Rules
-//   R1  every callback runs in guard(): nothing is thrown across the boundary.
+//   R1  every callback that may throw runs in guard(): nothing is thrown across the boundary.
 //   R2  *ppVtab is set last, when nothing can fail any more.
 //   R3  the object is deleted in xDestroy only after destroy() succeeded; otherwise SQLite keeps
 //       it.

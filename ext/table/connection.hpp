@@ -2,8 +2,8 @@
 //
 // SQLite may have two instances of one virtual table in one transaction, after DDL. Both share the
 // LiveTable found here, so that uncommitted changes are in memory once. A table that no transaction
-// writes is not shared. A prepared statement keeps an old instance alive, and SQLite may undo the
-// DDL from which it knows names and contents, without telling us.
+// writes is not shared. A prepared statement keeps an old instance alive, and SQLite may undo,
+// without telling us, the DDL from which that instance has its names and contents.
 //
 // Each kind of LiveTable describes itself: kWhat ("filter"), kKinds ("a cuckoo_filter or …"),
 // kModules, and hint(name), which the error adds if there is no table of that name.

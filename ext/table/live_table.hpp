@@ -7,10 +7,10 @@
 //       dropped or undone after every roll-back (C4).
 //   C2  an error before the first shadow write of a statement changes nothing. An error after it is
 //       SQLITE_IOERR (or FULL, NOMEM, INTERRUPT), for which SQLite undoes the statement or the
-//       transaction. An error of flush() before a savepoint is IOERR, unless the transaction is
-//       undone already: for another code, INTERRUPT too, SQLite may keep what the flush wrote. If
-//       memory ran out, SQLite turns this IOERR into NOMEM. Then, if the flush was writing, every
-//       use of the table and COMMIT fail until a roll-back.
+//       transaction. If flush() fails before a savepoint and the transaction is not undone already,
+//       the code is IOERR: with any other code, even INTERRUPT, SQLite may keep what the flush
+//       wrote. If memory ran out, SQLite turns this IOERR into NOMEM. Then, if the flush was
+//       writing, every use of the table and COMMIT fail until a roll-back.
 //   C3  a read never writes.
 //   C4  a roll-back is only noted, and carried out at the next call, because SQLite may roll back
 //       in the middle of a nested statement of ours, while functions that hold the contents are on
@@ -22,11 +22,11 @@
 //   C6  SQLite also "rolls back" to a savepoint that never began, because another virtual table
 //       refused it: then nothing was undone. last_savepoint_ is the last that did begin.
 //   C7  a LiveTable retires when its table is renamed or dropped, because SQLite does not report
-//       that this was rolled back, and when SQLite connects the table anew while no transaction
-//       writes it. Nothing is pending then, and another LiveTable has the name. The retired one
-//       serves the statements that read it already, as long as the name means the same table, and
-//       writes nothing. The other one may write at any time, so each follow() of a retired table
-//       compares memory with the shadow tables.
+//       that this was rolled back. It also retires when SQLite connects the table anew while no
+//       transaction writes it. Nothing is pending then, and another LiveTable has the name. The
+//       retired one serves the statements that read it already, as long as the name means the same
+//       table, and writes nothing. The other one may write at any time, so each follow() of a
+//       retired table compares memory with the shadow tables.
 //   C8  a LiveTable that lost its last instance is retired, too: a cursor that found it by name may
 //       keep it, and SQLite reports nothing to it any more.
 #pragma once

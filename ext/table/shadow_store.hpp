@@ -1,7 +1,8 @@
-// The shadow tables of one table: the part that all kinds have in common.
+// The shadow tables of one table: the part that several kinds have in common.
 //
-//   <table>_config(key PRIMARY KEY, value)      options, one a row; 'record': the state (a BLOB)
-//   <table>_pages(id INTEGER PRIMARY KEY, page)
+//   <table>_config(key PRIMARY KEY, value)      all kinds: options, one a row. flash_kv and
+//                                               hash_ring: 'record', the state (a BLOB)
+//   <table>_pages(id INTEGER PRIMARY KEY, page) flash_kv and hash_ring
 // Each kind adds tables and statements of its own.
 //
 // Nothing read from them is trusted. This class checks types, its callers check contents.

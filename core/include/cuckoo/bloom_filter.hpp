@@ -8,7 +8,7 @@
 // <cuckoo/filter.hpp> has the common part of all filters, the errors, and rules for threads.
 //
 // It is a set: a key that is added twice is there once. size() also leaves out new keys that seemed
-// present when they came: a part of them as large as rate_now() was.
+// present when they came. Their share of all new keys is the rate_now() of that moment.
 //
 // References: Bloom: "Space/Time Trade-offs in Hash Coding with Allowable Errors", 1970. Putze,
 // Sanders, Singler: "Cache-, Hash- and Space-Efficient Bloom Filters", 2007 (kBlocked).

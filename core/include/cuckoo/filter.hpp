@@ -18,9 +18,9 @@
 //   kFull     no room; nothing changed, except what add_all() says
 //   kCorrupt  from_bytes(): the bytes are no image, or damaged
 // The functions throw only std::bad_alloc. If memory runs out in a change, the filter's contents
-// are lost. Then contains() says yes to every key, because "no" might be wrong, and all other
-// functions return kCorrupt. A filter that was moved from, or made by no make(), holds nothing and
-// takes nothing.
+// are lost. Then contains() says yes to every key, because "no" might be wrong. Changes and
+// to_bytes() return kCorrupt, count() returns 1, and the figures mean nothing. A filter that was
+// moved from, or that neither make() nor from_bytes() made, is empty and refuses keys (kInvalid).
 //
 // Threads. Many threads may call const functions at once while none calls another function.
 //

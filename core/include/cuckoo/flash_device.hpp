@@ -7,8 +7,8 @@
 // A device must keep these rules
 //   D1  read() gives the bytes that were programmed, and FF where none were since the last erase.
 //   D2  all that was done before a sync() that succeeded stays, whatever happens later.
-//   D3  a power cut may undo all that was done since, each part of it by itself. Every byte that
-//       was programmed or erased since the last sync() has the value that it had then, or any value
+//   D3  a power cut may undo any of what was done since, byte by byte. Every byte that was
+//       programmed or erased since the last sync() has the value that it had then, or any value
 //       that it was given since. Afterwards the byte stays so.
 //   D4  an operation that fails answers with an Error. kFlashFailure says that this block is worn
 //       out: the store retires the block and goes on in another one. Every other code says that the

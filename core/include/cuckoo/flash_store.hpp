@@ -22,8 +22,9 @@
 // Then each later call returns kStorage, whose text says so, until you open the store again:
 // open(release()). G1 says which changes it has then. An Error of a read changes nothing.
 //
-// Threads. One thread at a time may use an object, for reading too, because a look-up uses buffers
-// of the object. Many threads may call const functions while none calls another one.
+// Threads. While one thread changes an object or looks a key up in it (get(), contains()), no other
+// thread may use it, because a look-up uses buffers of the object. Many threads may call const
+// functions, such as size(), at once.
 //
 // Complexity. E entries, B erase blocks, V bytes of a value. A look-up reads one record, and one
 // more for each eighth of a block of the value. A put appends as much. With collections it is a
