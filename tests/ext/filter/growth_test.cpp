@@ -294,6 +294,25 @@ TEST_P(GrowthOfSegments, rows_that_stand_in_the_way_are_damage) {
   expect_same(db);
 }
 
+// The pages are in memory, so only the write can notice it.
+TEST_P(GrowthOfSegments, rows_that_are_gone_when_they_are_written_again_are_damage) {
+  QuickDatabase db(":memory:");
+  make(db);
+  grow(db, 0, 2000);
+  expect_same(db);
+  db.run("DELETE FROM f_data WHERE {}", kPageRows);
+  Outcome outcome;
+  for (int64_t next = 2000; outcome.code == SQLITE_OK && next < 4000; ++next) {
+    outcome = db.attempt("INSERT INTO f VALUES ({})", next);
+  }
+  EXPECT_EQ(outcome.code, SQLITE_IOERR) << "half of it is written: all is rolled back";
+  EXPECT_NE(outcome.message.find("f: corrupt: "), std::string::npos) << outcome.message;
+  EXPECT_NE(outcome.message.find("is gone"), std::string::npos) << outcome.message;
+  db.run("INSERT INTO f(f) VALUES ('clear'); DELETE FROM mirror");
+  grow(db, 0, 3000);
+  expect_same(db);
+}
+
 // Behind the back of a connection that has the segments in memory.
 TEST_P(GrowthOfSegments, a_segment_that_lost_a_run_is_not_made_anew) {
   QuickDatabase db(":memory:");

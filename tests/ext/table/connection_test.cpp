@@ -215,8 +215,12 @@ TEST_P(Connections, vacuum_keeps_the_filter) {
 // A backup over the file, under connections that have the filter in memory.
 TEST_P(Connections, backup_and_restore_are_followed) {
   play({"one +1 to 1000", "same"});
+  {
+    // ThreadSanitizer calls it a risk of deadlock if two handles are copied both ways.
+    Database target(folder.file("saved.db"));
+    back_up(one, target);
+  }
   Database saved(folder.file("saved.db"));
-  back_up(one, saved);
   expect_same(saved, "backup");
   play({"two +1001 to 3000", "one -1", "same"});
   back_up(saved, one);  // back in time
