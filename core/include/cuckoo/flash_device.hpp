@@ -7,9 +7,9 @@
 // A device must keep these rules
 //   D1  read() gives the bytes that were programmed, and FF where none were since the last erase.
 //   D2  all that was done before a sync() that succeeded stays, whatever happens later.
-//   D3  a power cut may undo any of what was done since, byte by byte. Every byte that was
-//       programmed or erased since the last sync() has the value that it had then, or any value
-//       that it was given since. Afterwards the byte stays so.
+//   D3  a power cut may undo later programs and erases, each byte on its own. Such a byte has the
+//       value that it had at the last sync(), or any value that it was given since. Afterwards the
+//       byte stays so.
 //   D4  an operation that fails answers with an Error. kFlashFailure says that this block is worn
 //       out: the store retires the block and goes on in another one. Every other code says that the
 //       device is gone: then the store refuses all changes until it is opened again.
