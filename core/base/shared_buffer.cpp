@@ -28,7 +28,8 @@ struct Header {
 
   std::byte* content() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
-constexpr size_t kOverhead = sizeof(Header) + kCacheLineBytes - 8;  // multiples of 8 are given
+// operator new gives addresses that are multiples of 8.
+constexpr size_t kOverhead = sizeof(Header) + kCacheLineBytes - 8;
 static_assert(sizeof(void*) == 8 ? kBufferOverhead == kOverhead : kBufferOverhead >= kOverhead);
 
 Header* header_of(const std::byte* content) noexcept {
@@ -64,7 +65,8 @@ uint64_t random_seed() noexcept {
 // The shared buffers. There is one, table().
 class Table {
  public:
-  // Returns an equal buffer, with one holder more, or this one, which is shared from now on.
+  // If an equal buffer is in the table, returns that one, with one holder more. Otherwise adds this
+  // one, and returns it.
   Header* add(Header* own) noexcept {
     const std::lock_guard lock(mutex_);
     for (Header* each = list_of(own->hash); each != nullptr; each = each->next) {

@@ -30,7 +30,7 @@ struct RankTable {
   }
 };
 
-// Swaps without a branch, because half of the branches would be foreseen wrongly. That took two
+// Swaps without a branch. The processor would predict half of the branches wrongly, which took two
 // thirds of the time.
 void order(uint64_t& smaller, uint64_t& larger) noexcept {
   const uint64_t difference = (smaller ^ larger) & (0 - static_cast<uint64_t>(larger < smaller));
@@ -74,8 +74,9 @@ bool make_bucket_shape(uint32_t radix, uint32_t low_bits, BucketShape& shape) no
 }
 
 bool narrowest_bucket_shape(uint64_t fingerprints, BucketShape& shape) noexcept {
-  // 28 < 2·16: each low bit more begins above all radices of the one before, so both width and
-  // number of fingerprints rise along these loops.
+  // The largest radix, 28, is less than twice the smallest, 16. So with one low bit more, even the
+  // smallest radix gives more fingerprints than the largest did before. So both width and number of
+  // fingerprints rise along these loops.
   for (uint32_t low_bits = 0; low_bits <= kMaxLowBits; ++low_bits) {
     for (const RankWidth& width : kRankWidths) {
       BucketShape candidate;

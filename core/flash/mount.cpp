@@ -347,8 +347,8 @@ Status FlashMount::adopt(FlashCheckpoint& checkpoint) {
 Status FlashMount::mount_torn() {
   CUCKOO_ASSIGN_OR_RETURN(const bool begun, tail_has_begun());
   FlashReplay replay(state_, log_, in_tail(hot_), in_tail(cold_));
-  // If anything follows the anchor, it was complete before. So the blocks that it made free are
-  // free.
+  // If anything follows the anchor, the anchor is whole. So the blocks that it made free may be
+  // used.
   if (begun) {
     CUCKOO_TRY(state_.sweep());
     CUCKOO_TRY(replay.run());
@@ -388,7 +388,7 @@ Result<bool> FlashMount::tail_has_begun() {
     if (stream->block != kNoBlock && stream->offset < layout.units_per_block()) {
       std::vector<std::byte> unit(layout.unit_bytes());
       CUCKOO_TRY(log_.read(layout.address(layout.position(stream->block, stream->offset)), unit));
-      // Even if it is no record now, because the next read may give one.
+      // It counts even if it reads as no record now: the next read may give one.
       if (!is_erased(unit)) {
         return true;
       }
@@ -404,9 +404,9 @@ FlashReplay::Opened FlashMount::in_tail(const FlashReplay::Opened& opened) const
   return blocks;
 }
 
-// Erases all anchor blocks except those of the two newest anchors, before any other block is
-// erased, because the next mount may read an anchor that this one can't read. It may also fail to
-// read the newest, so the second newest stays.
+// Erases all anchor blocks except those of the two newest anchors. This comes before any other
+// erase, because the next mount may read an anchor that this one can't read. The next mount may
+// also fail to read the newest, so the second newest stays.
 Status FlashMount::free_other_anchor_blocks() {
   const Anchor& newest = found_.front();
   const auto before = std::find_if(found_.begin(), found_.end(),

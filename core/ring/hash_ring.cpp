@@ -230,7 +230,7 @@ void HashRing::owners(uint64_t position, size_t count, std::vector<uint32_t>& id
     ids.push_back(owner(position));
     return;
   }
-  // Compares a few nodes with one another, and notes many.
+  // Up to 8 nodes are compared with those found before. For more, `taken` notes which were found.
   constexpr size_t kFew = 8;
   std::vector<bool> taken(count > kFew ? nodes_.size() : 0);
   count = std::min(count, ids_.size());

@@ -163,7 +163,7 @@ void FilterBlocks::deal_all(Counted counted) const {
   });
 }
 
-// For each segment as much room as it needs: lists that grow would take up to twice that.
+// Reserves what each segment needs. Lists that grow by themselves would take up to twice that.
 void FilterBlocks::expect() const {
   constexpr size_t kMany = 4096;
   if (undealt_ < kMany) {
@@ -183,7 +183,7 @@ void FilterBlocks::expect() const {
   }
 }
 
-// Of a leaf that was cut or replaced since nothing waits any more.
+// If a leaf was cut or replaced meanwhile, none of its adds wait any more.
 void FilterBlocks::settle() const {
   deal();
   for (const size_t index : waiting_) {
@@ -351,7 +351,7 @@ void FilterBlocks::set_places(MarkedPlaces places) {
 
 // --- writing -------------------------------------------------------------------------------------
 
-// S3. Returns the root with the places in the log as of now.
+// S3. Returns the root with the rows of the log that it names as of now.
 Root FilterBlocks::root_of_cut_log(uint64_t kept) const noexcept {
   const uint64_t end = log_.position();
   const auto row_of = [this](uint64_t position) {

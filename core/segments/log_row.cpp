@@ -61,7 +61,8 @@ Status find_counts(LogRow& row, HashWidth width) {
     const uint64_t word = row.count_word(at, width);
     const size_t before = count_before(word);
     const uint64_t copies = copies_of(word);
-    // A count that counts nothing may follow another count. Each other count follows an entry.
+    // A count of 0, which only fills a row, may follow another count. Any other count follows an
+    // entry.
     if (word != count_word(copies, before) || before >= at || copies == 1 || copies > kMostCopies ||
         (copies != 0 && before != 0 && before + 1 == at)) {
       return wrong();

@@ -41,8 +41,8 @@ State*& state_of(sqlite3_context* context) {
   return *slot;
 }
 
-// Takes the state out of the aggregate. It is in there only between two calls, because after a
-// failed call SQLite still asks for the result, which would be work for nothing.
+// Takes the state out of the aggregate. It is in there only between two calls. After a failed call
+// SQLite still asks for the result, and then there is nothing left to make one of.
 template <class State>
 std::unique_ptr<State> take_state(sqlite3_context* context) noexcept {
   auto* slot = static_cast<State**>(sqlite3_aggregate_context(context, 0));

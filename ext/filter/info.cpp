@@ -89,7 +89,8 @@ Figures figures_of(const segments::FilterFile& filter) {
           filter.fingerprint_bits(),  filter.places_per_key()};
 }
 
-// Returns the figures. Those of one key are the first piece's: others differ only by rounding.
+// Returns the figures. Those of a single key are taken from the first piece; in other pieces they
+// differ only by rounding.
 Figures figures_of(const segments::ImageHeader& header, const segments::PieceSet& pieces) {
   const Filter& filter = pieces.filter_of(0);
   return {header.spec.kind, header.capacity,           pieces.load_factor(),

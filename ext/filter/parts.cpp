@@ -32,7 +32,7 @@ bool FilterParts::best_index(sqlite3_index_info* info) {
   if (!take_arguments(info, kFilter)) {
     return false;
   }
-  // Parts come in their order, so that a sort need not hold them all.
+  // Parts come in ascending order. SQLite is told so, because a sort would hold all of them.
   info->orderByConsumed =
       info->nOrderBy == 1 && info->aOrderBy[0].iColumn == kPart && info->aOrderBy[0].desc == 0 ? 1
                                                                                                : 0;
@@ -103,8 +103,8 @@ void FilterParts::Cursor::next() {
   }
 }
 
-// This connection may write the filter between two rows. If a roll-back or a new name made another
-// filter of it, the stream's data are gone, so this throws.
+// This connection may write the filter between two rows. If a roll-back or a rename made LiveFilter
+// replace its filter, the stream's data are gone. Then this throws.
 void FilterParts::Cursor::make() {
   filter_->follow();
   if (filter_->filters_made() != filters_made_) {

@@ -9,7 +9,8 @@ namespace {
 
 // A probe and a unique look-up both give one row for each row. So for SQLite both orders of a join
 // cost the same, and the rounding of its logarithms decides. This cost puts the filter first most
-// often (DESIGN.md, "The order of a join"). SQLite takes 144 to 159 for the same number.
+// often (DESIGN.md, "The order of a join"). To SQLite, all costs from 144 to 159 are the same
+// number.
 constexpr double kProbeCost = 150;
 constexpr double kCountCost = 1e6;
 constexpr double kRefusedCost = 1e99;

@@ -50,7 +50,7 @@ void flash_kv_map(sqlite3_context* context, int, sqlite3_value** values) {
 void register_flash_functions(Registration& registration) {
   constexpr int kDigestFlags = SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC;
   registration.function("cuckoo_sha1", 1, kDigestFlags, sha1);
-  // An application may have its own sha1(), and keeps it, also if SQLite can't tell.
+  // An application's own sha1() stays, even where SQLite can't tell that there is one.
   if (registration.has("sha1", 1) || !can_call(registration.db(), "sha1(NULL)").value_or(true)) {
     registration.function("sha1", 1, kDigestFlags, sha1);
   }

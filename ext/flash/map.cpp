@@ -122,7 +122,8 @@ class Map {
     total_[kind] += static_cast<double>(bytes);
   }
 
-  // Makes the panel as square as it goes. Keeps the cells of an erase block in one row if possible.
+  // Makes the panel as nearly square as it can be. Keeps the cells of an erase block in one row if
+  // possible.
   void lay_out() {
     const auto cells = static_cast<double>(cells_.size());
     uint64_t columns = static_cast<uint64_t>(std::ceil(std::sqrt(cells)));

@@ -19,9 +19,9 @@ void* allocate(size_t size) {
 
 }  // namespace
 
-// The operators of the whole test program. They fail when allocations_left says so. The plain
-// operator delete may get memory from each form of new, so all forms are here: a sanitizer brings
-// its own for a form that is left out.
+// The operators of the whole test program. They fail when allocations_left says so. Memory from any
+// form of new may reach the plain operator delete. So all forms are defined here: for one that is
+// left out, a sanitizer would bring its own.
 void* operator new(size_t size) {
   if (void* const memory = allocate(size); memory != nullptr) {
     return memory;
@@ -29,7 +29,7 @@ void* operator new(size_t size) {
   throw std::bad_alloc();
 }
 void* operator new(size_t size, const std::nothrow_t&) noexcept { return allocate(size); }
-// Not inlined: GCC would see free() meet operator new.
+// Not inlined, because GCC would warn that free() gets memory of operator new.
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept {
   std::free(memory);

@@ -10,7 +10,7 @@ namespace cuckoo::test {
 
 #if defined(_WIN32)
 
-// There, a library's functions are its own always.
+// On Windows a library always calls its own functions, so the second argument changes nothing.
 SharedLibrary::SharedLibrary(const std::string& path, bool) : handle_(LoadLibraryA(path.c_str())) {}
 
 void* SharedLibrary::find(const char* function) const {

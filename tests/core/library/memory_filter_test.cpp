@@ -35,7 +35,7 @@ TEST(MemoryFilter, I2_changes_leave_no_memory_behind) {
   }
 }
 
-// An image says what was hashed: keys that a table changed first can't be asked for.
+// If a table converted or folded its keys before it hashed them, its image is refused here.
 TEST(MemoryFilter, takes_no_image_of_keys_that_a_table_changed) {
   const auto image_of = [](const KeyForm& keys) {
     segments::ImageHeader header = segments::image_header({}, HashWidth::k47Bits, 1, keys, 0);

@@ -23,7 +23,7 @@ const Kind kKinds[] = {
     {"counting", "bloom_filter(k, capacity = 4000, fpr = 0.01, counting = on, seed = 1)", true},
 };
 
-// In pages of 512 bytes a segment of these has some thousand keys.
+// With pages of 512 bytes, a segment of each of these kinds has some thousand keys.
 class GrowthOfSegments : public testing::TestWithParam<Kind> {
  protected:
   static void make(Database& db) {
@@ -222,8 +222,8 @@ TEST_P(GrowthOfSegments, disk_bytes_are_those_of_its_rows) {
   }
 }
 
-// Where as many keys go as come, the filter stays as large as it is, and a merge of runs drops the
-// hashes that went: no segment is made anew for that.
+// As many keys go as come. So the filter stays as large as it is. A merge of runs drops the hashes
+// that went, and no segment is made anew for them.
 TEST_P(GrowthOfSegments, churn_grows_nothing) {
   if (!GetParam().removes) {
     return;
@@ -268,7 +268,8 @@ TEST_P(GrowthOfSegments, segments_made_of_nothing_take_keys_again) {
   }
 }
 
-// Not a constraint: OR IGNORE would leave the row out and say nothing.
+// The error is no SQLITE_CONSTRAINT, because then OR IGNORE would leave the row out and say
+// nothing.
 TEST_P(GrowthOfSegments, rows_that_stand_in_the_way_are_damage) {
   QuickDatabase db(":memory:");
   make(db);
@@ -313,7 +314,7 @@ TEST_P(GrowthOfSegments, rows_that_are_gone_when_they_are_written_again_are_dama
   expect_same(db);
 }
 
-// Behind the back of a connection that has the segments in memory.
+// The runs are deleted while the connection has the segments in memory.
 TEST_P(GrowthOfSegments, a_segment_that_lost_a_run_is_not_made_anew) {
   QuickDatabase db(":memory:");
   make(db);

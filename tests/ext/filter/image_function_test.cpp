@@ -121,7 +121,8 @@ TEST_F(ContainsImage, takes_a_bound_parameter_and_its_next_value) {
   }
 }
 
-// As a comparison with NULL does: a LEFT JOIN finds no image, an aggregate over no rows makes none.
+// With NULL for the filter the answer is NULL, as of a comparison. NULL comes from a LEFT JOIN that
+// finds no image, and from an aggregate over no rows.
 TEST_F(ContainsImage, of_null_is_null) {
   db.gives("SELECT filter_contains(NULL, k) FROM t", "NULL,NULL,NULL,NULL,NULL,NULL");
   db.gives("SELECT filter_contains((SELECT b FROM i WHERE id = 3), k) FROM t",
@@ -188,7 +189,8 @@ double seconds(Database& db, const std::string& sql) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// filter_info() decodes its image each time: what one decoding takes, in the same run.
+// filter_info() decodes its image each time. So in the same run it measures what one decoding
+// takes.
 TEST_F(ContainsImage, is_not_decoded_anew_each_row) {
   constexpr int kRows = 20000;
   db.run("CREATE TABLE p AS " + numbers(1, kRows));
@@ -198,7 +200,8 @@ TEST_F(ContainsImage, is_not_decoded_anew_each_row) {
   for (int i = 0; i < 5; ++i) {
     decoding = std::min(decoding, seconds(db, "SELECT items FROM big, filter_info(b)"));
   }
-  // A constant. (What is none, as a column's value, SQLite itself copies for each row.)
+  // The image is a constant. SQLite itself copies a value that is not constant, such as a column's,
+  // for each row.
   const std::string image = db.text("SELECT quote(b) FROM big");
   EXPECT_LT(seconds(db, "SELECT sum(filter_contains(" + image + ", i)) FROM p"),
             kRows * decoding / 2);
@@ -358,8 +361,8 @@ TEST(Union, of_more_than_the_capacity_is_full) {
   }
 }
 
-// Both counts are known before, and there is no place for an entry that is one too many: to look
-// for it takes long.
+// Both counts are known before anything is united, so too many are refused at once. To look for
+// room for each entry would take long.
 TEST(Union, of_too_many_items_is_refused_at_once) {
   Database db;
   db.run(
@@ -376,8 +379,8 @@ TEST(Union, of_too_many_items_is_refused_at_once) {
       100000);
 }
 
-// The progress handler is asked while one row is worked on, and while the last step is made: none
-// of what the statement itself does makes it say stop.
+// The handler says stop only while one row is worked on or the result is made, not for steps of the
+// statement itself.
 TEST(Aggregate, that_is_long_obeys_the_progress_handler) {
   Database db;
   db.run(
@@ -393,7 +396,8 @@ TEST(Aggregate, that_is_long_obeys_the_progress_handler) {
         sqlite3_result_value(context, values[0]);
       },
       nullptr, nullptr);
-  // Only within a statement of a thousand steps of its own.
+  // Steps of the statement itself don't count: the handler stops only after several calls without a
+  // new row.
   static int calls_since_row;
   static int rows_left_before;
   sqlite3_progress_handler(
@@ -423,7 +427,8 @@ TEST(Aggregate, that_is_long_obeys_the_progress_handler) {
   }
 }
 
-// How many keys they have together is an estimate; it must not make full what is not.
+// How many keys the images have together is an estimate. The estimate must not make a union "full"
+// that is not.
 TEST(Union, of_overlapping_images_at_capacity_is_not_full) {
   for (int seed = 1; seed <= 25; ++seed) {
     for (const char* layout : {"standard", "blocked"}) {
@@ -452,8 +457,8 @@ TEST(Union, of_overlapping_images_at_capacity_is_not_full) {
   }
 }
 
-// … of copies, too, which are more than the capacity. In some cases of a hundred it makes full what
-// is not, as it does for INSERT.
+// The same with copies, which are more than the capacity. A few in a hundred unions are refused as
+// full though they are not, as INSERT does.
 TEST(Union, of_overlapping_counting_images_at_capacity_is_seldom_full) {
   int refused = 0;
   for (int seed = 1; seed <= 25; ++seed) {

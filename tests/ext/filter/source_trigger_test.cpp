@@ -1,4 +1,7 @@
 // triggers = on: a filter that follows its source through all that SQLite lets happen to a table.
+#include <cstring>
+#include <sstream>
+
 #include "tests/support/database.hpp"
 #include "tests/support/names.hpp"
 
@@ -483,6 +486,27 @@ TEST_P(SourceTrigger, refuse_commands_that_would_lose_keys) {
   db.refuses("INSERT INTO f(f, key) VALUES ('import', filter_export('f'))", {"import", "rebuild"});
   expect_in_step(db);
   steps({"INSERT INTO f(f, key) VALUES ('resize', 5000)", "INSERT INTO f(f) VALUES ('check')"});
+}
+
+// The error names all commands, so a new one is tried, too.
+TEST_P(SourceTrigger, keep_step_whatever_command_is_run) {
+  db.run("CREATE TABLE t(a); INSERT INTO t VALUES ('x'), ('y')");
+  db.run(create("t(a)"));
+  db.run(std::string("CREATE VIRTUAL TABLE empty USING ") + GetParam() + ")");
+  const std::string refusal = db.attempt("INSERT INTO f(f) VALUES ('?')").message;
+  const size_t begin = refusal.find("the commands are ");
+  ASSERT_NE(begin, std::string::npos) << refusal;
+  std::istringstream commands(refusal.substr(begin + std::strlen("the commands are ")));
+  size_t taken = 0;
+  for (std::string command; std::getline(commands >> std::ws, command, ',');) {
+    for (const char* argument : {"NULL", "5000", "'empty'", "filter_export('empty')"}) {
+      const std::string text = sql("INSERT INTO f(f, key) VALUES ('{}', {})", command, argument);
+      SCOPED_TRACE(text);
+      taken += db.attempt(text).code == SQLITE_OK ? 1 : 0;
+      expect_in_step(db);
+    }
+  }
+  EXPECT_GE(taken, 5);  // 'check', 'rebuild', 'resize', and 'merge' of a name and of an image
 }
 
 TEST_P(SourceTrigger, drop_column_of_the_source_is_refused) {

@@ -70,7 +70,7 @@ TEST_F(OpenStatements, an_owner_is_not_the_node_that_took_its_number) {
   EXPECT_EQ(text(replicas, 0), now);
 }
 
-// What the statement's instance has in memory is of a time before: its pages are not.
+// The statement's instance has an older state in memory, but the pages that it reads are new.
 TEST_F(OpenStatements, a_store_written_by_another_instance_is_read_as_it_is) {
   db_.run(
       "CREATE VIRTUAL TABLE kv USING flash_kv(size = '64KB', sector_size = 512,"
