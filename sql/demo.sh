@@ -48,7 +48,7 @@ quietly() {
 }
 if [ ! -e "$build_dir/CMakeCache.txt" ]; then
   echo 'Building (a minute or two, once)'
-  quietly cmake --preset release -B "$build_dir" -DCUCKOO_WERROR=OFF
+  quietly cmake --preset release -B "$build_dir"
 fi
 quietly cmake --build "$build_dir" --target cuckoo
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <utility>
 
 #include "ext/sqlite/error.hpp"
 #include "ext/sqlite/options.hpp"
@@ -64,18 +65,21 @@ bool is_strict(sqlite3* db, const GuardedTable& table) {
   return list.step() && list.integer(kStrict) != 0;
 }
 
+// Takes the name as the table has it.
 void expect_ordinary_table(sqlite3* db, GuardedTable& table) {
-  Statement select(
-      db, sql_text("SELECT name, type, sql LIKE 'CREATE VIRTUAL%%' FROM \"%w\".sqlite_schema"
-                   " WHERE lower(name) = lower(%Q) AND type IN ('table', 'view')",
-                   table.schema.c_str(), table.name.c_str()));
-  if (!select.step()) {
-    throw refusal(table, "no such table in this schema");
+  Statement select(db, sql_text("SELECT name, rootpage FROM \"%w\".sqlite_schema"
+                                " WHERE type = 'table' OR type = 'view'",
+                                table.schema.c_str()));
+  while (select.step()) {
+    if (std::string name = select.text(0); equal_names(name, table.name)) {
+      if (select.integer(1) == 0) {
+        throw refusal(table, "expected an ordinary table, not a view or a virtual table");
+      }
+      table.name = std::move(name);
+      return;
+    }
   }
-  if (select.text(1) != "table" || select.integer(2) != 0) {
-    throw refusal(table, "expected an ordinary table, not a view or a virtual table");
-  }
-  table.name = select.text(0);
+  throw refusal(table, "no such table in this schema");
 }
 
 // Returns the column that is the rowid, if there may be one: INTEGER, and the primary key alone.
@@ -161,12 +165,14 @@ void read_statistics(sqlite3* db, GuardedTable& table, const std::vector<std::st
   if (!table_exists(db, table.schema, "sqlite_stat1", "stat")) {
     return;
   }
-  Statement select(db, sql_text("SELECT coalesce(idx, ''), stat FROM \"%w\".sqlite_stat1"
-                                " WHERE lower(tbl) = lower(%Q)",
-                                table.schema.c_str(), table.name.c_str()));
+  Statement select(
+      db, sql_text("SELECT tbl, idx, stat FROM \"%w\".sqlite_stat1", table.schema.c_str()));
   while (select.step()) {
-    const std::string index = select.text(0);
-    const std::string text = select.text(1);
+    if (!equal_names(select.text(0), table.name)) {
+      continue;
+    }
+    const std::string index = select.text(1);
+    const std::string text = select.text(2);
     const char* at = text.c_str();
     char* end = nullptr;
     const double rows = std::strtod(at, &end);

@@ -16,6 +16,8 @@ void make_tables(Database& db) {
       "INSERT INTO users(email) VALUES ('a'), ('b'), ('c');"
       "CREATE VIRTUAL TABLE f USING cuckoo_filter(key TEXT, source = 'users(email)',"
       " triggers = on);"
+      "CREATE INDEX by_email ON users(email); ANALYZE;"
+      "CREATE VIRTUAL TABLE guarded USING filter_guard(f);"
       "CREATE VIRTUAL TABLE u USING cuckoo_filter(k, \"unique\" = on);"
       "CREATE VIRTUAL TABLE w USING bloom_filter(k, generations = 3);"
       "CREATE VIRTUAL TABLE kv USING flash_kv(k, v, size = '64KB');"
@@ -31,6 +33,8 @@ void expect_all_works(Database& db) {
     db.gives(sql("SELECT cuckoo_check('{}')", name), "ok");
   }
   db.gives("SELECT key FROM f WHERE key = 'a'", "a");
+  db.gives("SELECT id FROM guarded WHERE email = 'a'", "1");
+  EXPECT_TRUE(db.rows("SELECT id FROM guarded WHERE email = 'nobody'").empty());
   db.gives("SELECT k FROM w WHERE k = 1", "1");
   db.gives("SELECT v FROM kv WHERE k = 'a'", "b");
   db.gives("SELECT node IS NOT NULL FROM ring WHERE key = 'x'", "1");
@@ -59,6 +63,8 @@ void expect_all_works(Database& db) {
         " triggers = on)",
         "INSERT INTO g(g) VALUES ('rebuild')",
         "DROP TABLE g",
+        "CREATE VIRTUAL TABLE h USING filter_guard(f)",
+        "DROP TABLE h",
         "CREATE VIRTUAL TABLE h USING flash_kv(k, v)",
         "DROP TABLE h",
         "CREATE VIRTUAL TABLE h USING hash_ring",
