@@ -2,7 +2,8 @@
 // and the FilterOptions that they make.
 //
 // Invariants
-//   I1  all options are stored, defaults too, so a later default never reinterprets an old table.
+//   I1  all options are stored as they were chosen, defaults too. One that came later has no row if
+//       it is at its default. So a later default never reinterprets an old table.
 //   I2  the root has the digest of all options on which the meaning of stored bytes depends. So an
 //       option row that was changed from outside is noticed.
 #pragma once
