@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <utility>
 
 #include "ext/sqlite/error.hpp"
 #include "ext/sqlite/options.hpp"
+#include "ext/sqlite/schema_rows.hpp"
 #include "ext/sqlite/statement.hpp"
 #include "ext/table/shadow_tables.hpp"
 
@@ -67,19 +67,14 @@ bool is_strict(sqlite3* db, const GuardedTable& table) {
 
 // Takes the name as the table has it.
 void expect_ordinary_table(sqlite3* db, GuardedTable& table) {
-  Statement select(db, sql_text("SELECT name, rootpage FROM \"%w\".sqlite_schema"
-                                " WHERE type = 'table' OR type = 'view'",
-                                table.schema.c_str()));
-  while (select.step()) {
-    if (std::string name = select.text(0); equal_names(name, table.name)) {
-      if (select.integer(1) == 0) {
-        throw refusal(table, "expected an ordinary table, not a view or a virtual table");
-      }
-      table.name = std::move(name);
-      return;
-    }
+  SchemaRows rows(db, table.schema, "type = 'table' OR type = 'view'");
+  if (!rows.find(table.name)) {
+    throw refusal(table, "no such table in this schema");
   }
-  throw refusal(table, "no such table in this schema");
+  if (rows.root_page() == 0) {
+    throw refusal(table, "expected an ordinary table, not a view or a virtual table");
+  }
+  table.name = rows.name();
 }
 
 // Returns the column that is the rowid, if there may be one: INTEGER, and the primary key alone.
@@ -168,7 +163,7 @@ void read_statistics(sqlite3* db, GuardedTable& table, const std::vector<std::st
   Statement select(
       db, sql_text("SELECT tbl, idx, stat FROM \"%w\".sqlite_stat1", table.schema.c_str()));
   while (select.step()) {
-    if (!equal_names(select.text(0), table.name)) {
+    if (sqlite3_stricmp(select.text(0).c_str(), table.name.c_str()) != 0) {
       continue;
     }
     const std::string index = select.text(1);

@@ -2,8 +2,9 @@
 // and the FilterOptions that they make.
 //
 // Invariants
-//   I1  all options are stored as they were chosen, defaults too. One that came later has no row if
-//       it is at its default. So a later default never reinterprets an old table.
+//   I1  all options are stored as they were chosen, defaults too, so a later default never
+//       reinterprets an old table. One that came later has a row only if it is not at the default
+//       that it had then. A missing row means that default for ever.
 //   I2  the root has the digest of all options on which the meaning of stored bytes depends. So an
 //       option row that was changed from outside is noticed.
 #pragma once

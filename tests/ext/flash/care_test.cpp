@@ -37,6 +37,11 @@ TEST_F(FlashCare, a_rollback_to_a_savepoint_does_not_mount) {
   const int64_t before = db.number(reads);
   db.gives("ROLLBACK TO a; SELECT count(*) FROM kv WHERE key IN (-1, 5)", "1");
   EXPECT_LT(db.number(reads) - before, 20);
+  db.gives(
+      "SAVEPOINT b; INSERT INTO kv VALUES (-1, 'x'); DELETE FROM kv WHERE key = 5; ROLLBACK TO b;"
+      "RELEASE b; SELECT count(*) FROM kv WHERE key IN (-1, 5)",
+      1);
+  EXPECT_LT(db.number(reads) - before, 30);
   db.gives("ROLLBACK; SELECT length(value) FROM kv WHERE key = 8", "101");
   EXPECT_LT(db.number(reads) - before, 40);
   db.refuses("INSERT INTO kv SELECT 20001, 1 UNION ALL SELECT 20002, 1 UNION ALL SELECT 1, 1",
