@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# The long version of the flash store's power cuts (tests/core/flash/power_cut_test.cpp): every step
-# of longer workloads in every mode, all cuts inside what comes after some of them, three nested
-# cuts for a sample; for as long as it takes. Prints how many cuts each workload had. A failure
-# prints its id, and the others go on: CUCKOO_FLASH_CUT=<id> core_tests --gtest_filter='*replays'.
-# Then the same for the library's store, on a device that loses what was not synced in any order:
-# CUCKOO_SEED=<seed> core_tests --gtest_filter='*FlashPower.*'. And kill -9, 100 times a seed.
+# The long version of the flash store's power cuts, for as long as it takes. For each seed:
+#
+# - the library's store, on a device that loses what was not synced, in any order, and kill -9, 100
+#   times: CUCKOO_SEED=<seed> core_tests --gtest_filter='*FlashPower.*:FlashKill.*' does it again.
+# - tests/core/flash/power_cut_test.cpp: every step of longer workloads in every mode, all cuts
+#   inside what comes after some of them, three nested cuts for a sample. Prints how many cuts each
+#   workload had. A failure prints its id, and the others go on:
+#   CUCKOO_FLASH_CUT=<id> core_tests --gtest_filter='*replays'.
 #
 #   tests/soak_flash.sh [seeds [first seed]]     20 seeds of each kind and geometry, from seed 1
 set -euo pipefail
@@ -20,7 +22,7 @@ run() {
 }
 for ((seed = first; seed < first + count; ++seed)); do
   export CUCKOO_SEED=$seed
+  CUCKOO_FLASH_KILLS=100 run 'CUCKOO_SEED=|Failure|FAILED|ms total' '*FlashPower.a_cut*:FlashKill.*'
   CUCKOO_FLASH_CUTS=all run ' cuts; |CUCKOO_FLASH_CUT=' '*FlashPowerCut.*'
-  CUCKOO_FLASH_KILLS=100 run 'CUCKOO_SEED=|Failure|FAILED' '*FlashPower.a_cut*:FlashKill.*'
 done
 exit "$status"
