@@ -20,4 +20,4 @@ esac
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . tests/cluster/setup.sh
 prepare python3
-run_for 900 /usr/bin/python3 tests/cluster/router.py "$work" "$keys" "$days"
+run_for $((900 + days * 10)) /usr/bin/python3 tests/cluster/router.py "$work" "$keys" "$days"
