@@ -55,9 +55,9 @@ char* text_of(const sqlite3_api_routines*, const char* text) { return sqlite3_mp
 #else
 
 // Returns why this SQLite can't have the extension, or null if its routine table was taken. One
-// table serves all connections. If the process has a second SQLite library, its table would make us
-// pass connections of the first one to the wrong library. Before the table is taken, nothing
-// allocates, and SQLite is called only through `api`.
+// table serves all connections. If the process has a second SQLite library and we took its table as
+// well, we would pass connections of the first library to the second. Before the table is taken,
+// nothing allocates, and SQLite is called only through `api`.
 const char* refusal(const sqlite3_api_routines* api) noexcept {
   if (api->libversion_number() < kOldestSqlite) {
     return kTooOld;
@@ -99,7 +99,7 @@ bool stay_mapped() noexcept {
 
 #else
 
-bool stay_mapped() noexcept { return true; }  // it was linked so (-z nodelete)
+bool stay_mapped() noexcept { return true; }  // linked with -z nodelete
 
 #endif
 
@@ -127,13 +127,13 @@ void register_all(Registration& registration) {
   register_flash_functions(registration);
   register_ring_functions(registration);
   register_check(registration);
-  // Registered last: if it is there, everything is.
+  // This function comes last: if a connection has it, it has all the others, too.
   registration.function("cuckoo_version", 0, SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC,
                         cuckoo_version);
 }
 
 // Loads the extension. A second load on one connection changes nothing, so open tables keep their
-// module and their memory. But it completes a load that failed half-way.
+// module and their memory. But if the first load failed half-way, the second completes it.
 void load(sqlite3* db) {
   if (!stay_mapped()) {  // SQLite closes a library whose load failed, and keeps what it registered
     throw SqlError(SQLITE_ERROR, "sqlite-cuckoo can't keep its file loaded");
@@ -141,7 +141,7 @@ void load(sqlite3* db) {
   std::shared_ptr<Connection> connection = Connection::of(db);
   if (connection == nullptr) {
     if (can_call(db, "cuckoo_version()").value_or(false)) {
-      return;  // from another copy of this library: linked in, or another file
+      return;  // db uses another copy of this library, linked in or in a file
     }
     connection = std::make_shared<Connection>(db);
   }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kPolynomial = 0x82F63B78;  // 0x1EDC6F41 with its bits reversed
 
-// [k][byte]: the effect of a byte that is followed by k further bytes
+// [k][byte] is the effect of a byte that is followed by k further bytes.
 using Slices = std::array<std::array<uint32_t, 256>, 8>;
 
 constexpr Slices make_slices() {
@@ -40,11 +40,11 @@ constexpr Slices kSlices = make_slices();
 #ifdef CUCKOO_CRC32C_INSTRUCTION
 
 // The instruction takes 3 cycles and a new one can start each cycle, so three streams run side by
-// side. 3·320 bytes: 4 rounds in a page of kPageBytes.
+// side. A round takes 3·320 bytes, so a page of kPageBytes takes 4 rounds.
 constexpr size_t kStreamBytes = 320;
 
-// [k][byte]: the effect of byte k of a checksum when kStreamBytes zero bytes follow. The checksum
-// is linear, so the four add up (XOR).
+// [k][byte] is the effect of byte k of a checksum when kStreamBytes zero bytes follow. The checksum
+// is linear, so the XOR of its four bytes' effects is the new checksum.
 using Shift = std::array<std::array<uint32_t, 256>, 4>;
 
 constexpr Shift make_shift() {

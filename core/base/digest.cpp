@@ -111,7 +111,7 @@ std::string hex_of(std::span<const std::byte> bytes) {
 
 namespace {
 
-// Returns the value of a hex digit; 16: it is none.
+// Returns the value of a hex digit, or 16 for any other byte.
 unsigned value_of(std::byte digit) noexcept {
   const auto c = static_cast<unsigned char>(digit);
   return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10u : 16;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kCacheLineBytes = 64;
 
-// In front of the content.
+// Stands in front of the content.
 struct Header {
   Header* next;  // in its list
   uint64_t hash;
@@ -62,11 +62,11 @@ uint64_t random_seed() noexcept {
   return seed;
 }
 
-// The shared buffers. There is one, table().
+// Holds the shared buffers. The process has one such table, table().
 class Table {
  public:
-  // If an equal buffer is in the table, returns that one, with one holder more. Otherwise adds this
-  // one, and returns it.
+  // If the table has an equal buffer, gives that buffer a further holder, and returns it. Otherwise
+  // adds `own`, and returns it.
   Header* add(Header* own) noexcept {
     const std::lock_guard lock(mutex_);
     for (Header* each = list_of(own->hash); each != nullptr; each = each->next) {

@@ -53,7 +53,7 @@ bool BloomFilter::insert_copies(uint64_t hash, uint64_t added) {
     highest = std::max(highest, counters[i].value());
   }
   if (added >= kFullCounter - highest) {
-    overflow_copies(cells, count, added);  // the last that can throw
+    overflow_copies(cells, count, added);  // no later step throws
   }
   const auto most = static_cast<unsigned>(std::min<uint64_t>(added, kFullCounter));
   unsigned empty = 0;
@@ -75,8 +75,8 @@ bool BloomFilter::remove_copies(uint64_t hash, uint64_t removed) {
   if (std::any_of(cells, cells + count, [&](uint64_t c) { return copies(c) < removed; })) {
     return false;
   }
-  // As above, the steps that can throw come first. One copy more and one less leave a cell among
-  // the changed ones, and then a removal needs no memory.
+  // As above, the steps that can throw come first. Adding a copy and removing it notes the cell as
+  // changed. Then the removal below needs no memory.
   for (size_t i = 0; i < count; ++i) {
     touch(cells[i]);
     counters[i] = touched<true>(cells[i]);

@@ -419,7 +419,7 @@ Status BloomFilter::check_page(uint64_t index, uint64_t& used, uint64_t& full_co
   }
   for (size_t at = 0; at < pages_.page_bytes(); at += 8) {
     uint64_t word = load_le<uint64_t>(page + at);
-    if (geometry_.counting()) {  // lowest bit of a nibble: of the counters above 0, and of the 15s
+    if (geometry_.counting()) {  // counts the counters above 0, and the 15s, by one bit each
       constexpr uint64_t kOnes = 0x1111111111111111;
       const uint64_t all = word & (word >> 1);
       full_counters += static_cast<uint64_t>(std::popcount(all & (all >> 2) & kOnes));

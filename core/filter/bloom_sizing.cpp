@@ -20,7 +20,7 @@ constexpr double kHopeless = 700;
 
 // ---- functions of real numbers that round alike everywhere (I1)
 
-// sum over i of y^i/i!, from i = first on, |y| <= 0.5: 17 terms reach 2^-60 of the first one.
+// Returns the sum of y^i/i! from i = first on, for |y| <= 0.5. 17 terms reach 2^-60 of the first.
 double tail_of_exp(double y, int first) noexcept {
   double sum = 1;
   for (int i = first + 16; i > first; --i) {
@@ -69,7 +69,7 @@ double power(double base, uint64_t exponent) noexcept {
 
 // ---- rates
 
-// y / n: each key takes every cell's chance to be empty times e^-decay.
+// Returns y / n. Each key multiplies every cell's chance to be empty by e^-(y / n).
 double decay_per_key(const BloomGeometry& geometry) noexcept {
   const auto cells = static_cast<double>(geometry.cells());
   const double k = geometry.cells_per_key();
@@ -101,12 +101,13 @@ struct SegmentRate {
   double variance = 0;
 };
 
-// Sums over the keys j of a block, with weights proportional to their probabilities.
+// Sums over the numbers of keys that a block may have, with weights proportional to their
+// probabilities.
 class LoadSums {
  public:
   // Returns false if the terms from here on, away from the mode, are too small to change the sums.
   bool add(double keys, double weight, double empty1, double empty2) noexcept {
-    // In a lane of 64 bits one given bit is set, and two random ones are.
+    // The chances that a given bit of a lane of 64 bits is set, and that two random bits are.
     const double one = 1 - empty1;
     const double two = (one + (kLaneBits - 1) * (1 - 2 * empty1 + empty2)) / kLaneBits;
     const double rate = power(one, kBlockLanes);
@@ -205,7 +206,7 @@ bool holds(const BloomGeometry& geometry, double keys, double rate) noexcept {
   return expected.mean * (1 + expected.deviation) <= rate;
 }
 
-// Returns the smallest size from `least` to `most` that holds the rate; `most` + 1: there is none.
+// Returns the smallest size from `least` to `most` that holds the rate, or `most` + 1 if none does.
 uint64_t smallest_size(BloomGeometry geometry, double keys, double rate, uint64_t least,
                        uint64_t most) noexcept {
   uint64_t end = most + 1;
@@ -224,7 +225,7 @@ uint32_t in_range_of_hashes(double hashes) noexcept {
   return static_cast<uint32_t>(std::clamp<double>(hashes, 1, kMaxBloomHashes));
 }
 
-// round(-log2 rate): rate = f·2^e with 1/2 <= f < 1, so that is -e, or -e + 1 when f < 2^-1/2.
+// Returns round(-log2 rate). With rate = f·2^e, 1/2 <= f < 1, it is -e, or -e + 1 if f < 2^-1/2.
 uint32_t best_hashes(double rate) noexcept {
   int exponent = 0;
   const double fraction = std::frexp(rate, &exponent);
@@ -431,13 +432,14 @@ bool cells_reach(const BloomGeometry& geometry, uint64_t occupied, uint64_t unfo
   const auto unseen = static_cast<double>(unfolded);
   const double used = std::min(static_cast<double>(occupied), all - 0.5);
   const double k = geometry.cells_per_key();
-  // Most calls end here, 0.3 % below the capacity at the latest: 1 - e^-y >= y - y²/2 + y³/6 -
-  // y⁴/24 and y >= k·keys/m.
+  // Most calls end here, up to about 0.3 % below the capacity. The bounds are 1 - e^-y >= y - y²/2
+  // + y³/6 - y⁴/24 and y >= k·keys/m.
   if (const double y = k * (wanted - unseen) / all;
       y > 0 && used < all * y * (1 - y / 2 * (1 - y / 3 * (1 - y / 4)))) {
     return false;
   }
-  // The expected cells rise with the keys: n >= x exactly when those in use reach the expected(x).
+  // More keys are expected to use more cells. So the cells stand for n keys if n keys are expected
+  // to use no more.
   const auto stand_for = [&](double keys) {
     return keys <= unseen || used >= expected_cells(geometry, keys - unseen);
   };

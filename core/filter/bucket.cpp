@@ -16,7 +16,7 @@ struct RankTable {
   std::array<uint32_t, kRanks> highs{};
 
   RankTable() noexcept {
-    // Counting up with high3 outermost visits the ranks in order.
+    // These loops, with high3 outermost, visit the ranks in ascending order.
     uint32_t rank = 0;
     for (uint32_t high3 = 0; high3 < kHighs; ++high3) {
       for (uint32_t high2 = 0; high2 <= high3; ++high2) {

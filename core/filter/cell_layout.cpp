@@ -10,12 +10,13 @@
 namespace cuckoo {
 namespace {
 
-// More than any capacity (2^40) and bits per key (128) need; 512 times as many are below 2^64.
+// No capacity (up to 2^40) with its bits per key (up to 128) needs more units. So many units of 512
+// bits have fewer than 2^64 bits.
 constexpr uint64_t kMaxUnits = uint64_t{1} << 48;
 constexpr uint32_t kCounterBits = 4;
 
-// Copies bits by wide loads and stores, because kSlackBytes follow either content. The target's
-// bits are zero. 56 bits at a time fit one word on either side, with a shift of at most 7.
+// Copies bits by wide loads and stores, which is safe because kSlackBytes follow both contents. The
+// target's bits must be zero. 56 bits and a shift of at most 7 fit one word on both sides.
 void copy_bits(const std::byte* from, uint64_t from_bit, std::byte* to, uint64_t to_bit,
                uint64_t count) noexcept {
   while (count > 0) {

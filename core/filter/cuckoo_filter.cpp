@@ -43,13 +43,14 @@ double CuckooFilter::load_factor() const noexcept {
   return static_cast<double>(occupied_) / (kBucketSlots * static_cast<double>(geometry_.buckets));
 }
 
-// Returns the number of fingerprints in bits; a slot takes about one bit less.
+// Returns log2 of the number of fingerprints. A slot takes about one bit less.
 double CuckooFilter::fingerprint_bits() const noexcept {
   return geometry_.shape.low_bits + std::log2(geometry_.shape.radix);
 }
 
 // Copies that two buckets can't hold go to the overflow table, where they are one entry. Removes
-// may take copies there, and leave the entry. Then more entries are left than this assumes.
+// may take copies from such an entry, and leave the entry. Then more entries are left than `left`
+// says.
 bool CuckooFilter::would_outgrow(uint64_t removes, std::span<const uint64_t> adds,
                                  uint64_t capacity) const noexcept {
   const uint64_t left = entries() - std::min(entries(), removes);

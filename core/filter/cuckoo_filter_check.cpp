@@ -49,8 +49,8 @@ Status CuckooFilter::validate_page(const CuckooGeometry& geometry, uint64_t inde
       std::min<uint64_t>(geometry.buckets_per_page(), geometry.buckets - first);
   const uint32_t mask = (uint32_t{1} << shape.rank_bits) - 1;
   const uint32_t limit = shape.rank_count();
-  // A rank and the bits before it in its byte are at most 15 + 7: one 32-bit load. The last ranks
-  // would be read beyond the content, so they are taken byte by byte.
+  // A rank and the bits before it in its byte are at most 15 + 7 bits, so one 32-bit load has them.
+  // The last ranks would be read beyond the content, so they are taken byte by byte.
   uint64_t bit = width - shape.rank_bits;
   uint64_t bucket = 0;
   uint32_t largest = 0;

@@ -15,7 +15,7 @@ namespace cuckoo {
 
 class CuckooFilter::PageBuckets {
  public:
-  // A search prepares so many buckets before their turn comes.
+  // A search prepares this many buckets before their turn comes.
   static constexpr uint32_t kAhead = 0;
 
   explicit PageBuckets(CuckooFilter& filter) noexcept : filter_(filter) {}
@@ -28,7 +28,7 @@ class CuckooFilter::PageBuckets {
   }
   void prefetch(const Spot& at) const noexcept { __builtin_prefetch(at.bytes); }
   bool insert(uint64_t hash, const Place&) { return filter_.insert(hash); }
-  // May throw, so before the first change of an operation.
+  // Call it before the first change of an operation, because it may throw.
   void touch(uint64_t bucket) { filter_.pages_.mark_dirty(filter_.page_of(bucket)); }
   // One copy of `from`, which is among the bucket's values, becomes `to`.
   void replace(uint64_t bucket, const BucketValues& values, uint64_t from, uint64_t to) {
@@ -41,9 +41,10 @@ class CuckooFilter::PageBuckets {
   CuckooFilter& filter_;
 };
 
-// Four values a bucket, each of 16 or 32 bits. An insert does not decode, sort and encode, so it
-// takes half the time of an insert into pages. To decode and encode all buckets once costs as much
-// as that saves if there is one insert for every other bucket. Values are in any order here.
+// Keeps four values a bucket, each of 16 or 32 bits. An insert does not decode, sort or encode, so
+// it takes half the time of an insert into pages. Decoding and encoding all buckets once costs as
+// much time as the inserts save if there is one insert for every two buckets. Values are in any
+// order here.
 template <class Slot>
 class CuckooFilter::ArrayBuckets {
  public:
@@ -148,7 +149,7 @@ class CuckooFilter::ArrayBuckets {
   LargeVector<Slot> slots_;
 };
 
-// Returns from how many inserts on it saves time to decode and encode all buckets.
+// Returns the number of inserts from which on decoding and encoding all buckets saves time.
 uint64_t CuckooFilter::fewest_bulk_inserts() const noexcept {
   constexpr uint64_t kFewest = 1024;
   const bool fit = ArrayBuckets<uint16_t>::fit(*this) || ArrayBuckets<uint32_t>::fit(*this);
@@ -165,7 +166,7 @@ bool CuckooFilter::insert_portable(CuckooFilter& filter, uint64_t hash) {
 template <class Buckets>
 bool CuckooFilter::insert_at(Buckets& buckets, const Place& place) {
   if (!overflow_.empty()) {
-    // A cell that overflowed once is counted there: any number of copies costs O(1) each.
+    // The overflow table counts a cell that overflowed once, so each further copy costs O(1).
     if (const uint64_t number = cell(place); overflow_.count(number) != 0) {
       overflow_.add(number);
       return true;
@@ -177,8 +178,8 @@ bool CuckooFilter::insert_at(Buckets& buckets, const Place& place) {
     return std::count(values.begin(), values.end(), value);
   };
   const bool present = copies(values1, place.fingerprint) + copies(values2, place.fingerprint) != 0;
-  // Takes the emptier bucket, so that fewer fill up early. That saves a tenth of the time up to the
-  // design load.
+  // Takes the emptier bucket, so that fewer buckets fill up early. That saves a tenth of the time
+  // up to the design load.
   const auto empty1 = copies(values1, 0);
   const auto empty2 = copies(values2, 0);
   if (empty1 != 0 && empty1 >= empty2) {
@@ -195,11 +196,10 @@ bool CuckooFilter::insert_at(Buckets& buckets, const Place& place) {
   return present;
 }
 
-// Returns after how many nodes a search is given up: the more cells are in the overflow table, the
-// sooner. For example, most keys have several copies. Then after an entry that found no place the
-// next ones find none either, and each would search up to the limit, for hundreds of microseconds.
-// A filter that is used as it was sized for finds a place within the least of these limits 2999
-// times out of 3000.
+// Returns after how many nodes a search gives up: the more cells are in the overflow table, the
+// sooner. For example, if most keys have several copies, the entries after one that found no place
+// find none either. Each would search up to the limit, for hundreds of microseconds. A filter with
+// no more than it was sized for finds a place within the least limit 2999 times out of 3000.
 uint64_t CuckooFilter::search_limit() const noexcept {
   constexpr uint64_t kMostNodes = 20000;
   constexpr uint64_t kLeastNodes = 256;
@@ -210,15 +210,16 @@ uint64_t CuckooFilter::search_limit() const noexcept {
 
 // ---- relocation
 //
-// The search is breadth-first over buckets: an entry of a full bucket leads to its other bucket. It
-// leaves out an entry that leads back to its own bucket, to a root, or to the bucket from which its
-// parent came, because no shortest path from {bucket1, bucket2} to a free bucket contains it.
+// The search is breadth-first over buckets: an entry of a full bucket leads to its other bucket.
+// The search leaves out an entry that leads to its own bucket, to a root, or to the bucket from
+// which its parent came, because no shortest path from {bucket1, bucket2} to a free bucket contains
+// it.
 //
-// The path that it finds visits no bucket twice. A shortest walk of the whole graph repeats no
-// bucket, because the part between two visits could be cut out: both see the same entries. It
-// begins at a root and meets no root again. So it uses none of the edges that are left out. The
-// search goes by length, so it finds a walk of that length, which is a shortest walk itself. So
-// each value on the path is still in its bucket when its turn to move comes.
+// The path that the search finds visits no bucket twice. A shortest walk of the whole graph repeats
+// no bucket: both visits would see the same entries, so the part between them could be cut out.
+// Such a walk begins at a root and meets no root again. So it uses none of the edges that are left
+// out. The search goes by length, so its path is as short: a shortest walk itself. So each value on
+// the path is still in its bucket when its turn to move comes.
 
 void CuckooFilter::start_search(const Place& place) {
   nodes_.clear();
@@ -248,8 +249,8 @@ bool CuckooFilter::relocate(Buckets& buckets, const Place& place) {
   return false;
 }
 
-// Finds the buckets to which the entries of a bucket lead, all at once, so that their memory comes
-// at one time.
+// Finds the buckets to which the entries of a bucket lead, all at once. So the processor fetches
+// their memory at the same time.
 template <class Buckets>
 void CuckooFilter::prepare(const Buckets& buckets, uint64_t bucket,
                            Expansion<Buckets>& expansion) const {

@@ -1,5 +1,5 @@
 // CuckooFilter: its hottest paths for AVX2, shape by shape: a look-up, an insert, and the search
-// for room. It also has a look-up for any processor and shape; cuckoo_insert.cpp has such an
+// for room. This file also has a look-up for any processor and shape; cuckoo_insert.cpp has such an
 // insert.
 #include <array>
 #include <bit>
@@ -23,8 +23,8 @@ inline Filter::Answer CuckooFilter::probe_pages(const Place& place) const noexce
                                                address(page2, at2.fraction), place.fingerprint));
 }
 
-// Rare cases go to a function of their own, as the first step. Then no value is needed after a
-// call, so no register is saved for one. To save them took a sixth of the time.
+// Rare cases go to a function of their own, as the first step. Then the function needs no value
+// after a call, so it saves no registers. Saving them took a sixth of the time.
 Filter::Answer CuckooFilter::probe_portable(const CuckooFilter& filter, uint64_t hash) noexcept {
   if (!filter.overflow_.empty()) [[unlikely]] {
     return probe_overflow(filter, hash);
@@ -45,9 +45,9 @@ Filter::Answer CuckooFilter::probe_overflow(const CuckooFilter& filter, uint64_t
 
 namespace {
 
-// The bucket that an insert takes, by the empty slots of both: 0 the first, 1 the second, the same
-// as in insert_at(). kFull if neither has an empty slot, kUnsorted if an empty slot comes after one
-// that is not.
+// The table says which bucket an insert takes, by the empty slots of both: 0 the first, 1 the
+// second, as in insert_at(). It says kFull if neither has an empty slot, and kUnsorted if an empty
+// slot comes after a full one.
 constexpr uint8_t kFull = 2;
 constexpr uint8_t kUnsorted = 3;
 constexpr std::array<uint8_t, 256> make_choices() {

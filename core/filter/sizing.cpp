@@ -51,7 +51,7 @@ double cuckoo_design_load(uint64_t capacity) noexcept {
 
 double cuckoo_rate(const CuckooGeometry& geometry, double items) noexcept {
   const double fingerprints = static_cast<double>(geometry.shape.fingerprints());
-  // 8·load, load = items / (4·M): the number of stored fingerprints a probe meets
+  // A probe meets 8·load stored fingerprints, with load = items / (4·M).
   const double met = 2.0 * items / static_cast<double>(geometry.buckets);
   return -std::expm1(met * std::log1p(-1.0 / fingerprints));
 }
@@ -64,7 +64,8 @@ Result<CuckooGeometry> size_cuckoo(uint64_t capacity, double rate, uint32_t page
   CUCKOO_TRY(check_keys_per_rate(capacity, rate));
   CuckooGeometry geometry{buckets_for(capacity), {}, page_bytes};
   // The rate falls and the width rises from one shape to the next, so the first that fits is the
-  // narrowest. The last has 2^33 - 1 fingerprints: 8·0.97/2^33 = 0.97·2^-30 < 0.985·kMinRate.
+  // narrowest. The last shape has 2^33 - 1 fingerprints, so its rate is about 8·0.97/2^33 =
+  // 0.97·2^-30 < 0.985·kMinRate.
   uint64_t fingerprints = 1;
   while (narrowest_bucket_shape(fingerprints, geometry.shape)) {
     if (cuckoo_rate(geometry, static_cast<double>(capacity)) <= kRateMargin * rate) {

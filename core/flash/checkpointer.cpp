@@ -67,7 +67,7 @@ Status FlashCheckpointer::write() {
   return {};
 }
 
-// Opens a block for a piece of a checkpoint; kNoBlock: none is free.
+// Opens a block for a piece of a checkpoint. Returns kNoBlock if none is free.
 Result<uint32_t> FlashCheckpointer::open_block() {
   while (true) {
     const uint32_t block = state_.blocks.take();
@@ -116,9 +116,9 @@ size_t FlashCheckpointer::payload_bytes() const noexcept {
                   kMaxPayloadBytes);
 }
 
-// Programs the present state into these blocks, and into others if some fail. Returns the blocks
-// used, the last one last. The pieces of the index come first, because the checkpoint names their
-// blocks.
+// Programs the present state into these blocks, and into others if some fail. Returns the used
+// blocks in the order of their pieces. The pieces of the index come first, because the checkpoint
+// names their blocks.
 Result<std::vector<uint32_t>> FlashCheckpointer::program(std::vector<uint32_t> blocks) {
   std::reverse(blocks.begin(), blocks.end());  // taken from the end
   std::vector<uint32_t> used;
@@ -153,8 +153,8 @@ Result<std::vector<uint32_t>> FlashCheckpointer::program(std::vector<uint32_t> b
   return used;
 }
 
-// Programs a piece into the last of the blocks that does not fail, or else into another one.
-// Returns the block.
+// Programs a piece into the last of `blocks` that does not fail. If all fail, takes another block.
+// Returns the block that has the piece.
 Result<uint32_t> FlashCheckpointer::program_piece(std::vector<uint32_t>& blocks,
                                                   FlashRecordHeader header,
                                                   std::span<const std::byte> bytes) {

@@ -14,7 +14,7 @@ uint32_t FlashCollector::required_free() const noexcept {
 }
 
 // Returns whether there is room for a checkpoint after a collection (I3). A collection takes two
-// blocks at most before it frees one, if that one doesn't fail.
+// blocks at most. Then it frees one, unless that block fails.
 bool FlashCollector::may_collect() const noexcept {
   return !state_.policy.wears_out() || state_.blocks.free_count() >= required_free();
 }
@@ -24,7 +24,7 @@ uint32_t FlashCollector::pick_victim() const {
                                    state_.now.next_lsn);
 }
 
-// Returns how many blocks the hot stream takes for so much, at most.
+// Returns how many blocks at most the hot stream takes for these units and records.
 uint64_t FlashCollector::blocks_for(uint64_t units, uint32_t records) const noexcept {
   const FlashStream& hot = state_.now.streams.hot;
   const uint64_t left = hot.block == kNoBlock ? 0 : state_.layout.units_per_block() - hot.offset;
@@ -36,7 +36,7 @@ uint64_t FlashCollector::blocks_for(uint64_t units, uint32_t records) const noex
 }
 
 Status FlashCollector::make_room(uint64_t units, uint32_t records) {
-  constexpr uint32_t kSlackBlocks = 2;  // collection begins when so few more are free
+  constexpr uint32_t kSlackBlocks = 2;  // collection begins so many blocks early
   const FlashBlocks& blocks = state_.blocks;
   const auto wanted = [&] { return blocks_for(units, records) + required_free(); };
   if (blocks.free_count() < wanted() + kSlackBlocks) {
@@ -45,7 +45,7 @@ Status FlashCollector::make_room(uint64_t units, uint32_t records) {
       CUCKOO_TRY(state_.fail(collect(victim)));
     }
   }
-  // A round may free no block, but then its copies may fill other blocks better. So their number is
+  // A round may free no block, and only fill other blocks better. So the number of rounds is
   // limited.
   uint64_t rounds = 2 * uint64_t{blocks.touched()} + 16;
   bool fresh_checkpoint = false;  // nothing was collected since

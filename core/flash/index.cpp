@@ -144,7 +144,7 @@ bool FlashIndex::is_loaded(uint32_t hash, uint32_t position) const {
   return (loaded_ || stored_) && !is_gone(hash, position) && was_loaded(hash, position);
 }
 
-// Makes all entries the index's own, if enough of them came or went. Called before each change.
+// Makes all entries the index's own, if enough of them came or went. Call it before each change.
 // Does nothing while there is a list, because the list has not been searched much then.
 void FlashIndex::own_all_if_worth_it() {
   constexpr uint64_t kFewChanges = 1024;

@@ -153,7 +153,7 @@ Status FlashLog::sync() {
 }
 
 // Syncs first (B1), because records that made the block free must not be lost after the erase.
-// Counts the erase before it, because a failed erase may wear the block, too.
+// Counts the erase before it is tried, because a failed erase may wear the block, too.
 Status FlashLog::erase(uint32_t block) {
   if (appended_) {
     CUCKOO_TRY(sync());

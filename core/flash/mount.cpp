@@ -20,7 +20,7 @@ Status FlashMount::format() {
     state_.now.checkpoint_id = found_.empty() ? 0 : found_.front().id;
   }
   CUCKOO_TRY(prepare_anchor_blocks());
-  if (state_.policy.names_next_block()) {  // a mount finds a stream's blocks by the one before
+  if (state_.policy.names_next_block()) {  // a mount finds each block by the one before it
     state_.now.streams.hot.next = state_.blocks.take();
     state_.now.streams.cold.next = state_.blocks.take();
   }
@@ -388,7 +388,7 @@ Result<bool> FlashMount::tail_has_begun() {
     if (stream->block != kNoBlock && stream->offset < layout.units_per_block()) {
       std::vector<std::byte> unit(layout.unit_bytes());
       CUCKOO_TRY(log_.read(layout.address(layout.position(stream->block, stream->offset)), unit));
-      // It counts even if it reads as no record now: the next read may give one.
+      // The unit counts even if it reads as no record now, because the next read may give one.
       if (!is_erased(unit)) {
         return true;
       }

@@ -38,7 +38,7 @@ Status FlashReplay::run() {
       CUCKOO_TRY(replay_batch());
     } else if (collection->header.type == FlashRecordType::kCollect) {
       if (collection->header.lsn > state_.now.next_lsn) {
-        if (state_.policy.may_reorder()) {  // it reached the device before a change that did not
+        if (state_.policy.may_reorder()) {  // a change before it did not reach the device
           return {};
         }
         return corrupt("the change with seq " + std::to_string(state_.now.next_lsn) +
@@ -53,7 +53,7 @@ Status FlashReplay::run() {
   }
 }
 
-// Call it before a batch or collection is applied. The one before it was complete, so the blocks
+// Call it before a batch or collection is applied. The event before was complete, so the blocks
 // that it emptied may become free (I3).
 Status FlashReplay::begin_event() {
   if (state_.policy.may_be_torn()) {
@@ -246,8 +246,8 @@ Status FlashReplay::scan_block(Stream& stream, uint32_t block, uint32_t offset, 
   return expect_end(stream, block, offset, sequence);
 }
 
-// Returns false if the block ends in bytes that are no record. Reads a block that may be torn in
-// one go, because the next read may give other bytes.
+// Returns false if the block ends in bytes that are no record. If the block may be torn, reads all
+// of it at once, because the next read may give other bytes.
 Result<bool> FlashReplay::scan_once(Stream& stream, uint32_t block, uint32_t offset,
                                     uint64_t sequence) {
   const FlashLayout& layout = state_.layout;
@@ -302,9 +302,8 @@ Result<bool> FlashReplay::is_whole(const FlashTailRecord& record, uint64_t seque
                                    layout.locate(record.position).offset);
 }
 
-// Verifies the last record that was read. It may be torn, or its program failed before the stream
-// left the block. Then drops it, and returns false. For all other records the CRC of the head is
-// enough.
+// Verifies the last record that was read. If it is torn, or its program failed before the stream
+// left the block, drops it, and returns false. For all other records the CRC of the head is enough.
 Result<bool> FlashReplay::verify_last(Stream& stream, uint64_t sequence,
                                       std::span<const std::byte> image) {
   if (stream.records.empty() || stream.records.back().header.is_mark()) {

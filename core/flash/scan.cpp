@@ -21,7 +21,7 @@ Error FlashScan::Block::lacks_units() const {
                  std::to_string(live_units_) + " units that the index points to");
 }
 
-// Makes `out` the bytes from that unit on. Returns an error if the block has fewer.
+// Makes `out` the `bytes` bytes from unit `offset` on. Returns an error if the block has fewer.
 Status FlashScan::Block::load(const Source& from, uint32_t offset, size_t bytes,
                               std::span<const std::byte>& out) {
   constexpr size_t kWindowBytes = 16384;

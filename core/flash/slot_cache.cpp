@@ -11,12 +11,13 @@ namespace {
 constexpr size_t kCacheLineBytes = 64;
 // Below this part of the limit, a failed insert is only bad luck. So the cache does not grow then.
 constexpr double kGrowAbove = 0.6;
-// How far ahead of an entry its buckets are fetched.
+// The buckets of an entry are fetched this many entries before its turn.
 constexpr uint64_t kAhead = 16;
 // A node of std::set: its colour, three pointers and the value; malloc adds 8 bytes.
 constexpr size_t kStashNodeBytes = 48;
 
-// Rounded down from the fixed point of Fountoulakis, Khosla and Panagiotou; row: hashes - 2.
+// The values are rounded down from the fixed point of Fountoulakis, Khosla and Panagiotou. A row is
+// for hashes - 2, and a column for ways - 1.
 constexpr double kLoadLimits[3][8] = {
     {0.5000, 0.8970, 0.9591, 0.9803, 0.9895, 0.9940, 0.9964, 0.9978},
     {0.9179, 0.9882, 0.9972, 0.9992, 0.9997, 0.9999, 0.9999, 0.9999},
@@ -24,8 +25,8 @@ constexpr double kLoadLimits[3][8] = {
 };
 
 // Returns the part of the limit that reserve() counts on. It is below 1, because the search for a
-// path ends early. Measured at 1 M entries: (2, 1) .88; (2, 2), (3, 1) and (4, 1) .957 and more;
-// the others .974 and more.
+// path ends early. Measured at 1 M entries, by (hashes, ways): (2, 1) .88; (2, 2), (3, 1) and (4,
+// 1) .957 and more; the others .974 and more.
 double reachable(const SlotCacheOptions& options) noexcept {
   const unsigned slots = options.hashes * options.ways;
   return slots == 2 ? 0.87 : slots <= 4 ? 0.95 : 0.97;
@@ -211,8 +212,8 @@ bool SlotCache::place_in(Table& table, uint64_t index, Slot entry) const noexcep
   return true;
 }
 
-// Returns the bucket of `next` to which an entry of bucket `index` goes first: if `index` is the
-// second of its buckets, the second one in `next`.
+// Returns the bucket of `next` to which an entry of bucket `index` goes first. If `index` is the
+// second of the entry's buckets now, that is its second bucket in `next`.
 uint32_t SlotCache::successor(const Table& next, Slot entry, uint64_t index) const noexcept {
   const Buckets now = buckets_of(entry.hash, table_.buckets);
   unsigned i = 0;
@@ -222,8 +223,8 @@ uint32_t SlotCache::successor(const Table& next, Slot entry, uint64_t index) con
   return buckets_of(entry.hash, next.buckets).at[i];
 }
 
-// Inserts an entry along a path to an empty slot. Returns false, and changes nothing, if there is
-// none, or none that is short enough.
+// Inserts an entry along a path to an empty slot. Returns false, and changes nothing, if it finds
+// no path that is short enough.
 bool SlotCache::relocate(Table& table, Slot entry) noexcept {
   const Buckets roots = buckets_of(entry.hash, table.buckets);
   Search search;

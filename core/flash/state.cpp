@@ -32,7 +32,7 @@ void FlashState::reset() {
   forget_held();
 }
 
-// Sets all of them except the counts of reads, because no undo takes back a read.
+// Sets all registers except the counts of reads, because no undo takes back a read.
 void FlashState::set_registers(FlashRegisters registers) noexcept {
   registers.stats.record_reads = now.stats.record_reads;
   registers.stats.false_reads = now.stats.false_reads;
@@ -184,8 +184,8 @@ Status FlashState::kill(uint32_t position, uint32_t units) {
   return release_if_dead(block);
 }
 
-// Frees a block that nothing needs any more. On a device that wears out, its erase may fail. A rule
-// decides that, so that a replay retires the same blocks (S1).
+// Frees a block that nothing needs any more. On a device that wears out, the block's erase may
+// fail. A rule says whether it fails, so that a replay retires the same blocks (S1).
 Status FlashState::free_block(uint32_t block) {
   if (!policy.wears_out()) {
     blocks.release(block);

@@ -277,8 +277,8 @@ Result<bool> FlashStore::remove(std::span<const std::byte> key) {
   return size() < before;
 }
 
-// Also returns kFull if there is no room for the batch. A key that is named again is charged each
-// time.
+// Also returns kFull if there is no room for the batch. A key that the batch names several times is
+// charged each time.
 Result<FlashStore::Need> FlashStore::need_of(std::span<const Change> batch, IfPresent if_present) {
   const FlashPieces cut = state_.layout.pieces();
   Need need;
@@ -419,8 +419,8 @@ Status FlashStore::append_parts(const Change& change, uint64_t lsn, uint32_t fir
   return {};
 }
 
-// Appends the drops first, then the record that replaces or removes, then the parts. A drop names
-// its parts by their positions, and the newest parts are the only ones of their LSN.
+// Appends the drops first, then the record that replaces or removes, then the parts. The drops name
+// the old parts by their positions. The new parts are the only ones of their LSN.
 Status FlashStore::write_one(const Change& change, const Found& found, bool last) {
   const std::optional<FlashEntry>& old = found.old;
   const std::span<const std::byte> key = change.key.bytes;

@@ -1,4 +1,4 @@
-// FlashStore::check(): every invariant, by reading the whole device.
+// FlashStore::check() checks every invariant, and reads the whole device to do so.
 #include <algorithm>
 #include <string>
 #include <unordered_map>
@@ -45,8 +45,8 @@ Status FlashStore::check_bytes(const Poll& poll) {
   return {};
 }
 
-// Checks that a block's bytes are its own encoding, padding included. Header and mark are in its
-// first units; records follow, one after the other.
+// Checks that a block's bytes are just what its headers and records encode to, padding included.
+// Two headers are in its first units. Records and marks follow, one after the other.
 Status FlashStore::check_block_bytes(uint32_t block, std::vector<std::byte>& bytes) {
   const FlashLayout& layout = state_.layout;
   const auto wrong = [&](uint32_t offset) {

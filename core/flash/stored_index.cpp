@@ -23,7 +23,7 @@ size_t put_varint(uint32_t value, std::byte* to) noexcept {
   return size;
 }
 
-// Returns false if the bytes end before the varint does, or it has too many.
+// Returns false if the bytes end before the varint does, or if the varint has too many bytes.
 bool take_varint(std::span<const std::byte> bytes, size_t& at, uint64_t& value) noexcept {
   value = 0;
   for (unsigned shift = 0; at < bytes.size() && shift < 7 * kMostVarintBytes; shift += 7) {
@@ -160,7 +160,8 @@ Status StoredIndex::find(uint32_t hash, std::vector<uint32_t>& positions) {
       positions.push_back(each->first);
     }
   };
-  // The piece before the first that begins with the hash or a later one may hold it, too.
+  // `at` is the first piece that begins with the hash or a later one. The piece before it may hold
+  // the hash, too.
   const auto at = std::lower_bound(
       pieces_.begin(), pieces_.end(), hash,
       [](const FlashIndexPiece& piece, uint32_t least) { return piece.first_hash < least; });

@@ -108,8 +108,8 @@ class FlashStore::Impl {
   }
 
   // Makes a change, which returns a Status or a Result<bool>. If it fails or throws, the state of
-  // memory is unknown, and the store refuses all later calls. Only after kInvalid and kFull it
-  // goes on, unless the store is poisoned.
+  // memory is unknown, and the store refuses all later calls. Only after kInvalid or kFull does the
+  // store go on, unless it is poisoned.
   template <class Change>
   auto change(Change make) -> decltype(make()) {
     CUCKOO_TRY(usable());
@@ -319,8 +319,8 @@ Status FlashStore::collect() {
   return impl_->change([&] { return impl_->store.collect(); });
 }
 
-// Treats a failed sync as a failed change, because bytes that it did not write may be lost even if
-// a later sync succeeds.
+// Treats a failed sync as a failed change, because the bytes that the sync did not write may be
+// lost even if a later sync succeeds.
 Status FlashStore::sync() {
   CUCKOO_TRY(impl_ != nullptr ? Status() : holds_none());
   return impl_->change([&] { return impl_->store.sync(); });

@@ -245,7 +245,7 @@ double HashRing::share(std::string_view name) const noexcept {
   return node != nullptr ? ring_->ring().share(node->id).share() : 0;
 }
 
-// Calls change(ring), and builds it. If one of them throws, there is no ring afterwards.
+// Calls change(ring), and builds the ring. If either throws, there is no ring afterwards.
 template <class Change>
 Status HashRing::change(std::string_view name, Change&& change) {
   if (ring_ == nullptr) {

@@ -42,7 +42,7 @@ const char* kind_text(FilterKind kind) noexcept {
   return "a filter";
 }
 
-// Refuses keys that a table changed before it hashed them, because they can't be asked for here.
+// Refuses keys of several columns or with a collation, because a Key can't ask for them.
 Status expect_plain_keys(const ImageHeader& header) {
   if (header.keys.columns > 1) {
     return invalid("an image of keys of " + std::to_string(header.keys.columns) +
@@ -193,7 +193,7 @@ void MemoryFilter::note_segments() {
   noted_ = file_->next_number();
 }
 
-// Does the same if at most the segment of that hash was made anew, as one or several.
+// Updates slots_ if at most the segment of that hash was made anew, as one or several.
 void MemoryFilter::note_segments_of(uint64_t hash) {
   if (noted_ == file_->next_number()) {
     return;
@@ -211,7 +211,7 @@ void MemoryFilter::note_segments_of(uint64_t hash) {
   noted_ = file_->next_number();
 }
 
-// Makes a change. The filter is broken() during it, and stays so if it throws (I3).
+// Makes a change. The filter is broken() during the change, and stays so if the change throws (I3).
 template <class Change>
 auto MemoryFilter::changing(Change&& change) {
   using Answer = decltype(change());
@@ -250,8 +250,8 @@ Status MemoryFilter::insert(uint64_t hash, uint64_t copies) {
   });
 }
 
-// A filter without hashes gains nothing by a load. With hashes, a load sorts those of a segment
-// only once. So it uses a load from a quarter of the number on that is a load of a table.
+// A filter without hashes gains nothing by a load. With hashes, a load sorts the hashes of a
+// segment only once. So a quarter of the hashes that make a load of a table make a load here.
 Status MemoryFilter::insert_all(std::span<const uint64_t> hashes) {
   CUCKOO_TRY(usable());
   CUCKOO_TRY(file_->expect_room(hashes.size()));

@@ -175,7 +175,7 @@ auto uninterrupted(Call call) {
   }
 }
 
-// Makes the name of a new file durable, which is a part of its folder.
+// Makes the name of a new file durable. The name is a part of the file's folder.
 Status sync_folder(const std::string& path) {
   const size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);

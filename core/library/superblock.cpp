@@ -86,7 +86,7 @@ Status write_superblock(FlashDevice& device, const Superblock& superblock) {
   uint32_t written = 0;
   for (uint32_t block = 0; block < kSuperblocks; ++block) {
     Status done = device.erase(block);
-    // Syncs, so that the first one is complete before the second one is erased.
+    // The syncs make the first superblock complete before the second one is erased.
     if (done.ok()) {
       done = device.sync();
     }
@@ -105,8 +105,8 @@ Status write_superblock(FlashDevice& device, const Superblock& superblock) {
   return written > 0 ? Status() : std::move(failure);
 }
 
-// The making of a store begins with the log: its first four erase blocks get three anchors and a
-// checkpoint of nothing, some hundred bytes each. A store with an entry has used another block.
+// The making of a store begins with the log. The log's first four erase blocks get three anchors
+// and an empty checkpoint, some hundred bytes each. A store with an entry has used another block.
 Result<bool> is_blank(FlashDevice& device, const FlashGeometry& geometry) {
   constexpr uint32_t kBegunBlocks = kSuperblocks + 4;
   constexpr size_t kBegunBytes = 512;

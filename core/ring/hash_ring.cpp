@@ -18,7 +18,8 @@ uint64_t node_hash(const RingNode& node) noexcept {
   return XXH3_64bits_withSeed(node.name.data(), node.name.size(), XXH3_64bits(bytes, sizeof bytes));
 }
 
-// Returns the name as an error shows it: its first 40 bytes, with ? for each that is not ASCII.
+// Returns the name as an error shows it: its first 40 bytes, with ? for each that is no printable
+// ASCII.
 std::string shown(const std::string& name) {
   constexpr size_t kMost = 40;
   constexpr char kFirst = ' ';
@@ -66,14 +67,14 @@ uint64_t HashRing::point_count(double weight) const noexcept {
              : std::max<uint64_t>(1, static_cast<uint64_t>(std::round(weight * options_.vnodes)));
 }
 
-// Checks a name and a weight for node `id`; 0: a new node.
+// Checks a name and a weight for node `id`, or for a new node if `id` is 0.
 Status HashRing::check_node(const std::string& name, double weight, uint32_t id) const {
   if (!(weight >= kMinRingWeight && weight <= kMaxRingWeight)) {  // nor a NaN
     return invalid("a weight is a number above 0, from 1e-15 to 1e15");
   }
   if (options_.algorithm == RingAlgorithm::kRing &&
       std::round(weight * options_.vnodes) > kMaxNodePoints) {
-    // Rounded down, so that it is accepted.
+    // Rounds down, so that a node of this weight is accepted.
     char most[32];
     std::snprintf(most, sizeof most, "%.10g",
                   std::floor(100.0 * kMaxNodePoints / options_.vnodes) / 100);
@@ -204,7 +205,7 @@ Status HashRing::load(std::vector<RingNode> nodes,
 
 // --- keys ----------------------------------------------------------------------------------------
 
-// Calls use(owner) for each place from that of the position on, until it returns false or all
+// Calls use(owner) for each place from that of the position on, until use() returns false or all
 // places were used.
 template <class Use>
 void HashRing::walk(uint64_t position, Use&& use) const {
@@ -230,7 +231,8 @@ void HashRing::owners(uint64_t position, size_t count, std::vector<uint32_t>& id
     ids.push_back(owner(position));
     return;
   }
-  // Up to 8 nodes are compared with those found before. For more, `taken` notes which were found.
+  // If `count` is at most 8, compares each node with those found before. For more, `taken` notes
+  // which nodes were found.
   constexpr size_t kFew = 8;
   std::vector<bool> taken(count > kFew ? nodes_.size() : 0);
   count = std::min(count, ids_.size());

@@ -138,7 +138,7 @@ void HashRing::take_points(HashRing& other) noexcept {
   built_ = false;
 }
 
-// Returns false if it is as good, or needed, to make all points anew.
+// Returns false if making all points anew is as good, or needed.
 bool HashRing::build_difference(const std::vector<uint32_t>& counts) {
   constexpr size_t kFewPoints = 1024;
   constexpr size_t kMostParts = 8;  // an eighth of the points

@@ -54,7 +54,7 @@ void put_options(const RingOptions& options, std::byte* header) noexcept {
   }
 }
 
-// Returns nullopt if a field is out of its range, or not that of a ring of this algorithm.
+// Returns nullopt if a field is out of its range, or is not what put_options() would write.
 std::optional<RingOptions> read_options(const std::byte* header) noexcept {
   const auto number = [header](size_t at) { return std::to_integer<uint8_t>(header[at]); };
   if (number(kAlgorithmAt) > static_cast<uint8_t>(RingAlgorithm::kSlots) ||
@@ -217,8 +217,8 @@ Result<RingImage> decode_ring_image(std::span<const std::byte> bytes) {
 
 namespace {
 
-// Returns the nodes with ids. A node whose name `before` has, gets its id from there. The others
-// get ids after all of those and, if there are none left, in the gaps.
+// Returns the nodes with ids. A node whose name is in `before` keeps its id. The others get the ids
+// after the last one of `before` and, when these run out, free ids from 1 on.
 std::vector<RingNode> with_ids(const RingImage& image, const HashRing* before) {
   std::vector<RingNode> nodes = image.nodes;
   std::vector<bool> used(kMaxRingNodes + size_t{1});

@@ -17,7 +17,7 @@ Result<std::shared_ptr<Ketama>> Ketama::make(KetamaDialect dialect, KetamaKeyHas
   return std::make_shared<Ketama>(dialect, key_hash, std::move(md5));
 }
 
-// make() has seen that there is an MD5. So here it fails only if memory runs out.
+// make() has checked that MD5 works. So here MD5 fails only if memory runs out.
 std::array<uint32_t, 4> Ketama::digest(std::span<const std::byte> bytes) const {
   std::array<std::byte, kMd5Bytes> digest;
   if (!md5_(bytes, digest)) {

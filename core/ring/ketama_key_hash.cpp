@@ -5,13 +5,13 @@
 namespace cuckoo {
 namespace {
 
-// Returns the byte as a char of x86, with its sign.
+// Returns the byte sign-extended, as x86 does with a char.
 uint32_t sign_extended(std::byte byte) noexcept {
   return static_cast<uint32_t>(static_cast<int32_t>(static_cast<int8_t>(byte)));
 }
 
 // The lower 32 bits of a product or a XOR follow from the lower 32 bits of both sides. So FNV of 64
-// bits is computed with those alone.
+// bits is computed with the lower 32 bits alone.
 struct Fnv {
   uint32_t basis;
   uint32_t prime;

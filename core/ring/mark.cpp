@@ -8,7 +8,7 @@
 namespace cuckoo {
 namespace {
 
-// The first byte that is hashed: how many different owners the keys have.
+// The first byte that is hashed says how many different owners the keys have.
 constexpr auto kNoOwner = std::byte{0};
 constexpr auto kOneOwner = std::byte{1};
 constexpr auto kManyOwners = std::byte{2};

@@ -48,8 +48,8 @@ class Side {
 
   bool at_end() const noexcept { return point_.at_end(); }
   uint64_t position() const noexcept { return at_end() ? UINT64_MAX : point_.position(); }
-  // Returns the owner of the positions before the point. After the last point it is the first
-  // one's, because the ring closes.
+  // Returns the owner of the positions before the point. After the last point that is the first
+  // point's owner, because the ring closes.
   uint32_t owner() const noexcept { return at_end() ? first_owner_ : point_.owner(); }
   void pass(uint64_t position) noexcept {
     while (!at_end() && point_.position() == position) {
@@ -62,8 +62,8 @@ class Side {
   uint32_t first_owner_;
 };
 
-// Cuts the ring at the points of both. Each piece ends at a point of one of them, or at the highest
-// position.
+// Cuts all positions at the points of both rings. Each piece ends at a point of one ring, or at the
+// highest position.
 void add_points(const PointRing& before, const PointRing& after, Parts& parts) {
   Side left(before);
   Side right(after);

@@ -69,8 +69,8 @@ uint64_t SlotOwners::sum_digest() const noexcept {
   return sum;
 }
 
-// Returns the slots that all givers give, in ascending order. `receiver`: null if there are
-// several.
+// Returns the slots that all givers give, in ascending order. `receiver` is null if several nodes
+// receive slots.
 std::vector<uint16_t> SlotOwners::given_slots(std::span<const RingNode* const> nodes,
                                               const std::vector<uint32_t>& quotas,
                                               const RingNode* receiver, uint64_t seed) const {

@@ -13,8 +13,8 @@ bool comes_before(const RingPoint& a, const RingPoint& b) noexcept {
 
 }  // namespace
 
-// Sorts the points, and fills starts_: a counting sort by bucket, and then each bucket by itself,
-// which has few points.
+// Sorts the points, and fills starts_. It counts the points of each bucket, deals them out to the
+// buckets, and sorts each bucket, which has few points.
 void PointRing::place(const std::vector<RingPoint>& points, std::vector<RingPoint>& sorted) {
   const size_t buckets = std::max<size_t>(2, std::bit_ceil(points.size()));
   shift_ = 64 - (static_cast<unsigned>(std::bit_width(buckets)) - 1);
@@ -54,8 +54,8 @@ void PointRing::build(std::vector<RingPoint> points, std::span<const uint32_t> i
   set_copies();
 }
 
-// Copies the points to their segments. starts_ are places in `sorted`, and become places in
-// positions_.
+// Copies the points to their segments. starts_ has places in `sorted` before, and places in
+// positions_ afterwards.
 void PointRing::spread(const std::vector<RingPoint>& sorted, std::span<const uint32_t> ids) {
   const size_t buckets = starts_.size() - 1;
   segments_.resize((buckets + (size_t{1} << kSegmentBits) - 1) >> kSegmentBits);
@@ -161,8 +161,8 @@ bool PointRing::find_neighbours(size_t segment, Neighbours& found) const noexcep
   return true;
 }
 
-// Exchanges the range of the segment that has all changes for merged_. Only the shares of points in
-// the range, and of the first point after it, change.
+// Puts merged_ in the place of the segment's range, which has all changes. Only the shares of
+// points in the range, and of the first point after it, change.
 bool PointRing::change_segment(size_t segment, std::span<Owned> out, std::span<const Owned> in,
                                const NameOrder& comes_before, std::span<RingPart> shares) {
   constexpr uint64_t kNone = UINT64_MAX;
@@ -340,7 +340,7 @@ std::vector<RingPart> PointRing::shares(size_t ids) const {
     }
     before = point.position();
   }
-  // The part where the ring closes. If all points are at one position, it is the whole ring.
+  // Adds the part where the ring closes. If all points are at one position, it is the whole ring.
   shares[owner - 1].add(first == before ? RingPart::all().positions() : uint128{first - before});
   return shares;
 }

@@ -37,7 +37,8 @@ struct LastOnTop {
 using Waiting = std::priority_queue<Claim, std::vector<Claim>, FirstOnTop>;
 using Given = std::priority_queue<Claim, std::vector<Claim>, LastOnTop>;
 
-// Gives the claims on top that are still true. Each change of a quota pushes new claims.
+// Finds the top claims that still hold. Each change of a quota pushes new claims, and the old ones
+// no longer hold.
 class Dealer {
  public:
   Dealer(std::span<const double> weights, std::vector<uint32_t>& quotas)
@@ -61,7 +62,7 @@ class Dealer {
     }
     return !given_.empty();
   }
-  Claim last_given() { return given_.top(); }  // any_given() came before
+  Claim last_given() { return given_.top(); }  // call any_given() first
 
   void give(uint32_t rank) {
     ++quotas_[rank];

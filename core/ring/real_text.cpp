@@ -60,7 +60,7 @@ class Writer {
   explicit Writer(char* to) noexcept : to_(to) {}
 
   void add(char c) noexcept { *to_++ = c; }
-  // The digits from `first` to `end` - 1; zeros where there are none.
+  // Adds the digits from `first` to `end` - 1, and zeros where there are none.
   void add(const Decimal& decimal, int first, int end) noexcept {
     for (int i = first; i < end; ++i) {
       add(i >= 0 && i < decimal.count ? decimal.digits[i] : '0');

@@ -38,8 +38,8 @@ uint64_t magnitude(int64_t net) noexcept {
   return net < 0 ? 0 - static_cast<uint64_t>(net) : static_cast<uint64_t>(net);
 }
 
-// After the delta come the bits 0 for a count of 1 of the usual sign, 1 0 for one of the other
-// sign, or 1 1, the sign and the count.
+// After the delta comes the bit 0 for a count of 1 of the usual sign. For a count of 1 of the other
+// sign come 1 0. For any other count come 1 1, the sign and the count.
 void put_net(BitWriter& stream, uint64_t delta, unsigned rice, int64_t net, bool mostly_removed) {
   const bool removed = net < 0;
   const uint64_t count = magnitude(net);

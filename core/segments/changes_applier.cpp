@@ -87,16 +87,16 @@ uint64_t whole_shape(const FilterBlocks& blocks) {
 
 }  // namespace
 
-// Adds first, so that the removes find their keys. A remove that finds nothing then is of a key
-// that was never added, but shared its cells with a key that is added here. So the segment is
-// folded, and the remove is tried again. If it still finds nothing, a remake would drop it, too, so
-// it is dropped.
+// Adds first, so that the removes find their keys. If a remove then finds nothing, its key was
+// never added, but shared its cells with a key that is added here. So the segment is folded, and
+// the remove is tried again. If it still finds nothing, it is dropped, as a remake would drop it,
+// too.
 //
 // Hashes that come twice are applied in between, one hash after the other, because two of them may
 // share a cell. If a remove of theirs finds nothing, it is dropped at once.
 //
-// The items of a set are those of the changes: they count the hashes that did not seem present when
-// they came, and only the origin knows that.
+// A set takes its number of items from the changes. It counts the hashes that did not seem present
+// when they came, and only the origin knows which did not.
 Status ChangesApplier::apply(const FilterChanges& changes) {
   LargeVector<ChangedHash> rest;  // of segments that the changes don't include
   std::span<const ChangedHash> hashes = changes.hashes;
@@ -135,9 +135,9 @@ Status ChangesApplier::apply(const FilterChanges& changes) {
              : Status();
 }
 
-// Replaces segments by the pieces. The entries of these are in their cells, so they go into the log
-// alone, for copies of this copy. `rest` gets the hashes of all other segments. Returns false, and
-// changes nothing, if the pieces do not fit the segments.
+// Replaces segments by the pieces. The cells of the pieces have their entries already. So these
+// entries go into the log alone, for copies of this copy. `rest` gets the hashes of all other
+// segments. Returns false, and changes nothing, if the pieces do not fit the segments.
 Result<bool> ChangesApplier::take_pieces(const FilterChanges& changes,
                                          LargeVector<ChangedHash>& rest) {
   std::vector<HashRange> ranges;

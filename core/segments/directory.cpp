@@ -29,12 +29,12 @@ constexpr uint64_t Root::*kFields[] = {&Root::options_digest,   &Root::directory
 constexpr size_t kRootBytes = 8 + 8 * std::size(kFields);
 
 constexpr unsigned kSpareDepth = 6;  // I1
-// No log gets there: an entry takes a nanosecond at least.
+// No log gets so far, because an entry takes a nanosecond at least.
 constexpr uint64_t kMostRows = static_cast<uint64_t>(kLastLogBlock - kFirstLogBlock) / 2;
 constexpr uint64_t kMostPosition = uint64_t{1} << 60;
 constexpr uint64_t kMostLeaves = uint64_t{1} << 26;
 
-// Directory pages have ids of their own for so many leaves.
+// The ids of directory pages suffice for so many leaves.
 uint64_t most_leaves(uint32_t page_bytes) noexcept {
   return std::min(kMostLeaves, static_cast<uint64_t>(kMaxDirectoryPages) *
                                    Directory::leaves_per_page(page_bytes));
@@ -86,7 +86,7 @@ Result<Root> decode_root(std::span<const std::byte> content) {
 
 // --- the trie ------------------------------------------------------------------------------------
 
-// S1. Each leaf takes its entries of the table; none is taken twice, and none is left.
+// Checks S1: each leaf takes its entries of the table, no entry is taken twice, and none is left.
 Status Directory::fill(const std::vector<Leaf>& leaves, std::vector<uint32_t>& table,
                        unsigned& depth) {
   depth = 0;
@@ -126,7 +126,7 @@ void Directory::start(unsigned depth) {
   set_leaves(std::move(leaves), std::move(table), depth);
 }
 
-// Nothing is pending, and none is stored.
+// Afterwards no entry is pending, and no page counts as stored.
 void Directory::set_leaves(std::vector<Leaf>&& leaves, std::vector<uint32_t>&& table,
                            unsigned depth) noexcept {
   leaves_ = std::move(leaves);

@@ -183,7 +183,7 @@ void FilterBlocks::expect() const {
   }
 }
 
-// If a leaf was cut or replaced meanwhile, none of its adds wait any more.
+// If a leaf was split or replaced meanwhile, none of its adds wait to be counted any more.
 void FilterBlocks::settle() const {
   deal();
   for (const size_t index : waiting_) {
@@ -351,7 +351,7 @@ void FilterBlocks::set_places(MarkedPlaces places) {
 
 // --- writing -------------------------------------------------------------------------------------
 
-// S3. Returns the root with the rows of the log that it names as of now.
+// Keeps S3. Returns the root with its first row and the row of its oldest pending entry as of now.
 Root FilterBlocks::root_of_cut_log(uint64_t kept) const noexcept {
   const uint64_t end = log_.position();
   const auto row_of = [this](uint64_t position) {
@@ -411,7 +411,7 @@ Status FilterBlocks::write_directory(const Blocks& storage, Written& written) co
   return {};
 }
 
-// Writes the root, and all that only a changed root leads to.
+// Writes the root, and all that changes only together with the root.
 Status FilterBlocks::write_root(const Blocks& storage, uint64_t kept, Written& written) const {
   Root& root = written.root;
   root = root_of_cut_log(kept);

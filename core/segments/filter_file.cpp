@@ -107,16 +107,17 @@ uint64_t FilterFile::most_items() const noexcept {
   return traits_of(options_.spec.kind).slot_per_item ? blocks_.root().capacity : kMaxCapacity;
 }
 
-// Returns kFull if there is no room for an absent hash. Comes before its add to a filter without
-// hashes whose keys share cells.
+// Returns kFull if there is no room for an absent hash. Call it before the hash is added to a
+// filter without hashes whose keys share cells.
 //
 // A single segment is full when its cells say so. How much pending entries will take is an
-// estimate, so they are folded before the answer is "full". Several segments get their shares by
-// chance. So `capacity` keys are always taken. More are taken only where the cells allow it: in a
-// counting filter, because its items may be copies, and in a set, because its items leave out the
-// keys that seemed present. At a rate of 25 % one key in ten is not counted by the time a set is
-// full. So a set is also full when, by their cells, most segments are full, and the key's own one,
-// too. That one alone may be full because the keys were chosen for it.
+// estimate, so they are folded before the answer is "full". Where there are several segments,
+// chance decides how many keys each gets. So `capacity` keys are always taken. More are taken only
+// where the cells allow it: in a counting filter, because its items may be copies, and in a set,
+// because its items leave out the keys that seemed present. At a rate of 25 % one key in ten is not
+// counted by the time a set is full. So a set is also full when the cells of most segments, and of
+// the key's own segment, say so. The own segment alone may be full because the keys were chosen for
+// it.
 Status FilterFile::make_room(uint64_t hash) {
   const bool several = blocks_.leaves() > 1;
   const bool shares = several && !options_.multiset();
@@ -161,8 +162,9 @@ Status FilterFile::make_room(uint64_t hash) {
 // adds at once, and they wait to be counted until their segment is folded or probed. Only items()
 // depends on that: a probe finds pending adds, counted or not.
 
-// Returns whether the next add may wait: it can't be refused, however many of the waiting adds will
-// count. The chance that a new key is not counted is never above the rate of a full filter.
+// Returns whether the next add may wait to be counted: it can't be refused, however many of the
+// waiting adds will count. The chance that a new key is not counted is never above the rate of a
+// full filter.
 bool FilterFile::may_wait() {
   constexpr uint64_t kFewest = 4096;  // so that a filter that is nearly full need not settle often
   constexpr uint64_t kParts = 64;
@@ -210,7 +212,7 @@ Status FilterFile::add(uint64_t hash) {
   return {};
 }
 
-// Does what that many add() do, with one entry in the log.
+// Does what `copies` calls of add() do, with one entry in the log.
 Status FilterFile::add_copies(uint64_t hash, uint64_t copies) {
   const uint64_t most = most_items();
   if (copies > most - std::min(most, items())) {
@@ -310,7 +312,7 @@ Result<bool> FilterFile::remove(uint64_t hash) {
   return take_away(hash);
 }
 
-// Adds the hash so often. There must be room for it.
+// Adds `copies` copies of the hash. There must be room for them.
 void FilterFile::put_back(uint64_t hash, uint64_t copies) {
   turns_.append(hash, copies);
   blocks_.add_items(static_cast<int64_t>(copies));
@@ -332,9 +334,9 @@ bool FilterFile::share_cells(uint64_t a, uint64_t b) {
 }
 
 // Loads all pages that it needs before it changes anything. If `from` and `to` share no cells, it
-// refuses before it removes `from`: to remove a `from` that was never added, and to add it again,
-// would leave a change. If `from` is there, but can't be removed, it stays, and `to` is added all
-// the same.
+// refuses a present `to` before it removes `from`. Removing a `from` that was never added, and
+// adding it again, would leave a change. If `from` is there, but can't be removed, it stays, and
+// `to` is added all the same.
 Result<FilterFile::Replaced> FilterFile::replace(uint64_t from, uint64_t to, IfPresent if_present) {
   CUCKOO_TRY(poison_.error());
   CUCKOO_TRY(turns_.make_way());

@@ -153,8 +153,8 @@ FilterChanges FilterFile::changes_of(const FilterMark& from, const FilterMark& t
   changes.capacity = made_for();
   changes.hashes = std::move(hashes);
   // Returns whether the leaf's segment may have got its size since then. A segment that was made at
-  // that very position may have been there before, but it is taken, too. A segment without a header
-  // was made when the filter was, or together with all others.
+  // just that position may have been there before, but is taken, too. A segment with number 0 was
+  // made when the filter was, or together with all others.
   const auto made = [this, position](const Directory::Leaf& leaf) {
     const SegmentHeader& header = leaf.current();
     const uint64_t made_at = header.number == 0 ? blocks_.root().folded_to : header.made_at;
@@ -218,7 +218,7 @@ Result<bool> FilterFile::apply(const FilterChanges& changes) {
   }
   const uint64_t added = sum_of(changes.hashes, additions_of);
   const uint64_t removed = sum_of(changes.hashes, removals_of);
-  // This limit keeps the entries of the log few that a hash with many copies takes.
+  // Within this limit a hash with many copies takes only few entries of the log.
   if (std::max(added, removed) > kMaxCapacity) {
     return corrupt("changes of more items than a filter holds");
   }

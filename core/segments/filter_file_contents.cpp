@@ -38,9 +38,9 @@ PieceRange FilterFile::piece_range(bool with_hashes, FilterBlocks::LeafChoice ch
   };
 }
 
-// With hashes, a piece has exactly the items of its hashes. They may be fewer than the filter
-// counted (S7). So the hashes are counted first, where a segment's header does not say how many
-// they are.
+// With hashes, a piece has exactly the items of its hashes. These items may be fewer than the
+// filter counted (S7). So where a segment's header does not say how many hashes it has, they are
+// counted first.
 Result<Contents> FilterFile::contents(bool with_hashes) {
   CUCKOO_TRY(poison_.error());
   Contents contents;

@@ -53,7 +53,7 @@ void visit_filters(const FilterOptions& options, const FilterBlocks& blocks, Vis
   }
 }
 
-// Returns that figure of the largest segment.
+// Returns the figure that figure_of() gives for the largest segment.
 template <class Figure>
 auto of_largest(const FilterOptions& options, const FilterBlocks& blocks, Figure&& figure_of) {
   uint64_t largest = 0;
@@ -106,9 +106,10 @@ double FilterFile::fingerprint_bits() const {
                     [](const Filter& filter) { return filter.fingerprint_bits(); });
 }
 
-// Returns for how many keys the leaf's segment is made. A segment that is to grow at its next turn
-// counts as if it had grown: folded items above its capacity are copies, but pending ones may be
-// keys. To count these they are sorted, but only where there may be too many.
+// Returns for how many keys the leaf's segment is made. A segment that will grow at its next turn
+// counts as if it had grown. Folded items above its capacity are copies, but pending ones may be
+// keys. Counting these keys means sorting the pending entries, so that is done only where there may
+// be too many.
 uint64_t FilterFile::made_for(const Directory::Leaf& leaf) const {
   const SegmentHeader& header = leaf.current();
   const uint64_t capacity = header.capacity != 0 ? header.capacity : blocks_.limits().share;

@@ -1,5 +1,5 @@
 // FilterFile: changes of a filter that is never flushed. They go into cells and runs at once. There
-// is no log, and nothing is pending, so that a look-up asks the cells alone.
+// is no log, and nothing is pending, so a look-up asks the cells alone.
 #include "core/segments/filter_file.hpp"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // FilterFile: pairs of hashes, of a filter of kind kLegacyBloom.
 //
-// It is one segment that is never split, and it has no log: an insert changes the pages at once. So
-// a commit writes the pages that changed, the segment's header, the root and the last row of the
-// log, and reads no other page.
+// Such a filter is one segment that is never split. It has no log, so an insert changes the pages
+// at once. So a commit writes the pages that changed, the segment's header, the root and the last
+// row of the log, and reads no other page.
 #include <memory>
 #include <utility>
 

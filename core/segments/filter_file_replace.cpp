@@ -167,8 +167,9 @@ Status FilterFile::unite(const Contents& contents) {
 
 // --- its own contents, cut anew ------------------------------------------------------------------
 
-// Returns for how many keys the filter must be made at least, or any number up to `capacity`. The
-// headers give an upper bound. Only if that is above `capacity`, the hashes are read.
+// Returns for how many keys the filter must be made at least. If that is at most `capacity`, may
+// return any number up to it. The headers give an upper bound. If that is above `capacity`, the
+// hashes are read.
 Result<uint64_t> FilterFile::needed_at_most(uint64_t capacity) {
   uint64_t most = 0;
   for (size_t i = 0; i < blocks_.directory().size(); ++i) {

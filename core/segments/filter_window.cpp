@@ -373,8 +373,9 @@ uint64_t FilterWindow::key_types() const noexcept {
   return types;
 }
 
-// A key that was never added seems present if it does in one generation or more. If a rate was
-// asked for, it is that of all generations together; any other rate is that of one generation.
+// A key that was never added seems present if it does in one generation or more. A rate that was
+// asked for is that of all generations together. A rate that follows from a size is that of one
+// generation.
 double FilterWindow::target_rate() const noexcept {
   const double rate = newest_->target_rate();
   return options().spec.has_own_size()

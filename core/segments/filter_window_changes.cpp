@@ -8,7 +8,8 @@
 namespace cuckoo::segments {
 namespace {
 
-// Makes the file hold what a generation of another window holds. It must be new and not stored.
+// Makes the file hold what a generation of another window holds. The file must be new and not
+// stored.
 Status make_like(const Generation& theirs, uint64_t past, FilterFile& file) {
   if (!theirs.image) {
     return corrupt("a generation without its image");
@@ -48,8 +49,8 @@ Result<WindowMark> FilterWindow::mark() {
   return mark;
 }
 
-// Returns whether it may be an earlier mark of this window, which still holds the generation that
-// was the newest then.
+// Returns whether `from` may be an earlier mark of this window, and the window still holds the
+// generation that was the newest then.
 bool FilterWindow::may_lead_on(const WindowMark& from) const noexcept {
   return from.generations == files_.size() && from.rotation <= state_.rotation &&
          state_.rotation - from.rotation < state_.held &&
@@ -154,7 +155,8 @@ Result<std::optional<WindowMessage>> FilterWindow::changes_since(const WindowMar
 
 // --- importing, and applying changes -------------------------------------------------------------
 
-// Makes all generations beside those that it has, which stay as they are until all are made.
+// Makes all new generations beside the old ones. These stay as they are until all new ones are
+// made.
 Status FilterWindow::import(const FilterOptions& options, const WindowMessage& image) {
   CUCKOO_TRY(expect_several("import"));
   CUCKOO_TRY(options.check());
@@ -194,7 +196,7 @@ Status FilterWindow::expect_from(const std::optional<WindowMark>& from, const Wi
                        "; ask for the changes since its own mark");
 }
 
-// After a failure in the middle it reads storage again. So it first writes what came before.
+// After a failure in the middle, apply() reads storage again. So it first writes what came before.
 Result<bool> FilterWindow::apply(const WindowMessage& changes) {
   CUCKOO_ASSIGN_OR_RETURN(const WindowMark now, mark());
   if (now == changes.to) {

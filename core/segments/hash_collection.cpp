@@ -164,14 +164,14 @@ HashSource HashCollection::hashes(bool with_copies) const {
 
 namespace {
 
-// Returns the last hash of a piece that begins there.
+// Returns the last hash of the piece with this prefix.
 uint64_t last_of(uint64_t prefix, unsigned depth) noexcept {
   return depth == 0 ? ~uint64_t{0} : prefix | (~uint64_t{0} >> depth);
 }
 
 }  // namespace
 
-// Takes ascending hashes. Hands over a piece when a hash comes that is after it.
+// Takes ascending hashes. Hands over a piece when the first hash after that piece comes.
 class HashCollection::PieceBuilder {
  public:
   PieceBuilder(FilterKind kind, const std::vector<Cut>& cuts, uint32_t page_bytes, Hashes hashes,

@@ -54,9 +54,9 @@ constexpr size_t kHashBytesAt = 48;
 constexpr size_t kPrefixAt = 56;
 static_assert(kPrefixAt + 8 == kPieceHeaderBytes);
 
-// A share of 2^40 keys, with its deviations, is less.
+// No segment has a larger share, not even of 2^40 keys and with its deviations.
 constexpr uint64_t kMostPieceCapacity = 2 * kMaxCapacity;
-// A piece without cells may have so many pages. It takes 8 bytes of memory for 512 of them. The
+// A piece without cells may have so many pages. It takes 8 bytes of memory for each 512 pages. The
 // largest share, 2^24 keys of 64 bytes, has half as many.
 constexpr uint64_t kMostEmptyPages = uint64_t{1} << 19;
 

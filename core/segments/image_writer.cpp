@@ -49,8 +49,8 @@ void append_overflow(const OverflowTable& overflow, std::vector<std::byte>& imag
   }
 }
 
-// Returns a length that no list of so many hashes falls below: an entry has one bit that ends its
-// quotient and, with fewer than 2^b hashes of w bits, w - b - 1 bits of a hash.
+// Returns a length that no list of so many hashes falls below. Each entry has one bit that ends its
+// quotient. With fewer than 2^b hashes of w bits, it also has w - b - 1 bits of a hash.
 uint64_t least_hash_bytes(HashWidth width, uint64_t count) noexcept {
   const auto bits = static_cast<uint64_t>(width);
   return count / 8 * (bits - std::min<uint64_t>(std::bit_width(count), bits));
@@ -93,7 +93,7 @@ Status ImageWriter::check(const Piece& piece, const PieceHeader& found) const {
   return header_.with_hashes ? check_hashes(header_, piece) : Status();
 }
 
-// Returns kInvalid unless so many bytes more, and the image's CRC after them, fit the limit.
+// Returns kInvalid unless `bytes` more bytes, and the image's CRC after them, fit the limit.
 Status ImageWriter::expect_room(uint64_t bytes) const {
   const uint64_t length = this->length() + bytes + kImageCrcBytes;
   if (length <= limit_) {
@@ -105,8 +105,8 @@ Status ImageWriter::expect_room(uint64_t bytes) const {
              : too_long(least, limit_, kShorter);
 }
 
-// Reserves memory for the whole image, because all pieces that hold something are about equally
-// long.
+// Reserves memory for the whole image, by the length of the first piece that holds something. All
+// such pieces are about equally long.
 void ImageWriter::reserve(const Piece& piece, uint64_t bytes) {
   if (!by_pieces_ && bytes_.capacity() == kImageHeaderBytes && piece.items > 0) {
     const uint64_t pieces =

@@ -33,7 +33,7 @@ void make_room(List& list, size_t more) {
 
 }  // namespace
 
-// Returns the number of the last count in the row that the next entry goes to; 0 if it has none.
+// Returns the number of the last count in the row of the next entry, or 0 if that row has none.
 uint16_t Log::last_count_of_row() const noexcept {
   const size_t known = end_.entries.size();
   const size_t next = known + fresh_.size();
@@ -50,7 +50,7 @@ void Log::append_count(uint64_t copies) {
   fresh_.push_back(word);
 }
 
-// Keeps I5. Strong guarantee.
+// Keeps I5. If it throws, nothing has changed.
 void Log::append(uint64_t entry, uint64_t copies) {
   if (copies == 1) {
     append(entry);
@@ -75,8 +75,8 @@ void Log::pass(Row& row) const {
   ++row.number;
 }
 
-// Cuts the fresh entries into rows, and visits these: the last stored row with as many as it takes,
-// and those after it. In the end `row` is the last one.
+// Cuts the fresh entries into rows, and visits the rows. The first is the last stored row, with as
+// many fresh entries as it takes. In the end `row` is the last row.
 template <class Visit>
 Status Log::visit_fresh_rows(Row& row, Visit&& visit) const {
   row = end_;
@@ -113,7 +113,7 @@ void Log::stir(uint64_t with) {
   start(end_.number + 1, position(), chain);
 }
 
-// Each row gets the items as of the end, because only those of the newest row count.
+// Each row gets the number of items at the end, because only the newest row's number counts.
 Status Log::write_to(const Blocks& blocks, uint64_t first, uint64_t items,
                      uint64_t directory_version) const {
   Row last;
@@ -145,8 +145,8 @@ namespace {
 
 Error lone_count() { return corrupt("has a count that no entry precedes"); }
 
-// Returns whether no place lies before the entry of that number, because it is a count of the entry
-// before it (I5).
+// Returns whether no place lies before the word of that number, because that word is a count of the
+// entry before it (I5).
 template <class CountAt>
 bool no_place(std::span<const uint16_t> counts, size_t number, CountAt&& count_at) {
   return std::binary_search(counts.begin(), counts.end(), number) &&
@@ -155,7 +155,8 @@ bool no_place(std::span<const uint16_t> counts, size_t number, CountAt&& count_a
 
 }  // namespace
 
-// Visits (number, entry, copies) of a row's entries; `counts` are the numbers of its counts.
+// Calls visit(number, entry, copies) for a row's entries. `counts` has the numbers of the row's
+// counts.
 template <class WordAt, class CountAt, class Visit>
 Status Log::visit_entries(std::span<const uint16_t> counts, size_t from, size_t end,
                           WordAt&& word_at, CountAt&& count_at, Visit&& visit) const {
@@ -282,8 +283,8 @@ Status Log::read(const Blocks& blocks, uint64_t row, uint64_t position, LogHeade
   return {};
 }
 
-// Returns the chain value after the first entries of a row that is kept, or none if the next one is
-// a count of the last of these.
+// Returns the chain value after the first `entries` entries of a row that is kept. Returns none if
+// the next entry is a count of the last of them.
 Result<std::optional<uint64_t>> Log::chain_in(const Blocks& blocks, uint64_t row,
                                               size_t entries) const {
   std::optional<uint64_t> chain;
@@ -318,7 +319,7 @@ Result<std::optional<uint64_t>> Log::chain_in(const Blocks& blocks, uint64_t row
   return chain;
 }
 
-// All rows except the last one are full, so that a position says in which row it is.
+// All rows except the last one are full, so a position says in which row it is.
 Result<bool> Log::entries_behind(const Blocks& blocks, uint64_t first_row, uint64_t first_position,
                                  const LogPlace& place, LogEntries& found) const {
   if (place.position < first_position || place.position > position()) {

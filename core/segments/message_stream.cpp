@@ -79,7 +79,7 @@ void MessageStream::append(std::span<const std::byte> bytes) {
   ready_.insert(ready_.end(), bytes.begin(), bytes.end());
 }
 
-// Writes pieces until so many bytes are ready.
+// Writes pieces until `enough` bytes are ready.
 Status MessageStream::write_pieces(uint64_t enough) {
   bool last = true;
   CUCKOO_TRY(range_(

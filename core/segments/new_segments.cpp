@@ -27,7 +27,7 @@ Status NewSegments::cover(uint64_t prefix, unsigned depth) {
   return {};
 }
 
-// Adds a leaf. Without a segment, it is one that was never folded, with the capacity of a share.
+// Adds a leaf. A leaf without a segment was never folded, and has the capacity of a share.
 Status NewSegments::add(uint64_t prefix, unsigned depth, std::unique_ptr<Segment> segment) {
   CUCKOO_TRY(cover(prefix, depth));
   Directory::Leaf leaf;
@@ -96,7 +96,7 @@ Status NewSegments::take(Piece&& piece) {
 
 // Makes the directory of the leaves. The first leaf of each share has the slot that it would have
 // in a filter that was just made. So leaves without a segment need no header. If some leaves are
-// larger than a share, all need one.
+// larger than a share, all leaves need headers.
 Status NewSegments::finish() {
   if (covered_ != kSpace) {
     return invalid("segments whose prefixes do not cover all hashes");
@@ -117,7 +117,7 @@ Status NewSegments::finish() {
   return directory_.assign(std::move(slots));
 }
 
-// A share gets more hashes than it has room for by chance, or because they were chosen.
+// A share may get more hashes than it has room for, by chance or because they were chosen.
 Status NewSegments::cut(std::span<const NetHash> entries) {
   const SegmentLimits& limits = maker_.limits;
   const uint64_t prefix = prefix_at(covered_);

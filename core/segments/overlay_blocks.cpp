@@ -33,7 +33,7 @@ Status OverlayBlocks::write(int64_t id, std::span<const std::byte> block, bool) 
   return {};
 }
 
-// Ranges that it overlaps become a part of the new one.
+// Erased ranges that the new range overlaps become a part of it.
 Status OverlayBlocks::erase(int64_t first, int64_t last) {
   written_.erase(written_.lower_bound(first), written_.upper_bound(last));
   auto at = erased_.upper_bound(first);

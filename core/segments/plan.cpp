@@ -19,8 +19,8 @@ uint64_t divide_up(uint64_t dividend, uint64_t divisor) noexcept {
 }
 
 // Returns how many database pages a table of so many leaves has. An inner page begins with 12
-// bytes. For each page below it has 4 bytes, an id of up to 9, and 2 that say where these are in
-// the page.
+// bytes. For each page below, the inner page has 4 bytes, an id of up to 9 bytes, and 2 bytes that
+// say where these are.
 uint64_t with_inner_pages(uint64_t leaves, uint64_t database_page_bytes) noexcept {
   constexpr uint64_t kBytesPerChild = 12;
   const uint64_t fan_out = (database_page_bytes - 12) / kBytesPerChild;
@@ -32,8 +32,8 @@ uint64_t with_inner_pages(uint64_t leaves, uint64_t database_page_bytes) noexcep
   return pages;
 }
 
-// Returns about how many bits the difference to the hash before takes, as a Rice code, in a segment
-// of so many hashes. Most are in one run, and those in shorter runs take more
+// Returns about how many bits a hash takes in a segment of so many: the Rice code of its difference
+// to the hash before. Most hashes are in one run. Those in shorter runs take more
 // (core/segments/run.hpp).
 double run_entry_bits(HashWidth width, unsigned depth, uint64_t entries) noexcept {
   constexpr double kCode = 1.6;
@@ -75,7 +75,7 @@ Result<FilterPlan> plan_filter(const FilterOptions& options) {
   constexpr uint64_t kBytesPerSlot = 16 + 8 / 2;
   constexpr uint64_t kBytesPerSegment = 1024;
   const uint64_t slots = std::bit_ceil(2 * std::min(turn, limits.share));
-  // The log's last row, in a list that doubled.
+  // The log has its last row in memory, in a list that grows by doubling.
   const uint64_t row_bytes =
       std::bit_ceil(log_row_capacity(options.page_bytes, options.width)) * sizeof(uint64_t);
   plan.memory_bytes =
@@ -87,7 +87,7 @@ Result<FilterPlan> plan_filter(const FilterOptions& options) {
     const double bits = run_entry_bits(options.width, limits.depth, limits.share);
     plan.run_bytes = static_cast<uint64_t>(static_cast<double>(options.capacity) * bits / 8);
   }
-  // Two rows more, because the last one is not full, and a part of the first one is kept, too.
+  // Adds two rows, because the last row is not full, and the first row is kept as a whole.
   plan.log_rows = kept / log_row_capacity(options.page_bytes, options.width) + 2;
   CUCKOO_ASSIGN_OR_RETURN(plan.image_bytes, image_bytes(options));
   return plan;

@@ -28,8 +28,8 @@ int64_t net_of(uint64_t code) noexcept {
   return code % 2 == 0 ? half : -half;
 }
 
-// Returns the Rice parameter for so many hashes of a segment: rice_parameter(), but of the bits
-// that are not in the prefix.
+// Returns the Rice parameter for so many hashes of a segment: rice_parameter() less the bits of the
+// prefix.
 unsigned rice_for(HashWidth width, unsigned depth, uint64_t expected) noexcept {
   const unsigned rice = rice_parameter(width, expected);
   return rice > depth ? rice - depth : 0;
@@ -241,7 +241,7 @@ void sort_small_part(std::span<NetHash> part) {
 
 }  // namespace
 
-// Deals the entries out to parts by the bits after the prefix. A part gets about 16 of them,
+// Deals the entries out to parts by the bits after the prefix. A part gets about 16 entries,
 // because hashes are uniform.
 void sort_by_hash(std::vector<NetHash>& entries, unsigned depth) {
   constexpr size_t kFew = 256;

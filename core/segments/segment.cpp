@@ -61,9 +61,9 @@ Result<std::unique_ptr<Segment>> Segment::make_share(const FilterOptions& option
   return made_of(options, prefix, depth, number, limits.share, std::move(filter));
 }
 
-// A filter takes memory for its pages before any of them is read, and a filter that is made anew
-// takes memory for its capacity. The capacity of a filter of pairs came from a legacy file and may
-// be any.
+// Checks the sizes on which memory depends. A filter takes memory for its pages before it reads any
+// of them. A filter that is made anew takes memory for its capacity. The capacity of a filter of
+// pairs came from a legacy file and may be any.
 Status check_geometry(const FilterOptions& options, const SegmentHeader& header) {
   const std::string name = "segment " + std::to_string(header.number);
   const Result<CellLayout> made = cell_layout(options.spec.kind, header.geometry());

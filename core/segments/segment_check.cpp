@@ -24,8 +24,8 @@ bool equal_cells(const Filter& a, const Filter& b) noexcept {
 
 }  // namespace
 
-// Checks I6, and I3 with I7: where equal entries may leave different pages, by digests; else by the
-// pages themselves, too.
+// Checks I6, and I3 with I7. For I3 and I7 it compares digests and, where equal entries always
+// leave equal pages, the pages themselves, too.
 Status Segment::check_runs(const Blocks& blocks, const Filter& cells) const {
   const std::string name = "segment " + std::to_string(header_.number);
   CUCKOO_ASSIGN_OR_RETURN(Runs runs, read_runs(blocks));
@@ -40,8 +40,8 @@ Status Segment::check_runs(const Blocks& blocks, const Filter& cells) const {
   again->pages().complete();
   const std::unique_ptr<FilterBuilder> builder =
       again->builder(entries.size(), Filter::Digest::kNone);
-  // Removes of hashes that were never added, but share the cells of others. The next remake drops
-  // them, so they are few.
+  // These removes are of hashes that were never added, but share the cells of others. They are few,
+  // because the next remake drops them.
   std::vector<NetHash> removes;
   uint64_t digest = 0;
   uint64_t items = 0;

@@ -13,12 +13,12 @@
 namespace cuckoo::segments {
 namespace {
 
-// In all tables together an add takes a nanosecond at least: this many take centuries.
+// An add takes a nanosecond at least, so this many adds take 36 years.
 constexpr uint64_t kMostItems = uint64_t{1} << 60;
 
-// Sums the sorted entries of each hash, in their order and never below zero; leaves those above
-// zero. Returns whether a hash has another count now than its entries come to, because a remove of
-// it was dropped, or its count was cut to 1.
+// Sums the sorted entries of each hash, in their order and never below zero. Keeps the hashes whose
+// sum is above zero. Returns whether a hash has another count now than its entries come to, because
+// a remove of it was dropped, or its count was cut to 1.
 Result<bool> sum_up(std::vector<NetHash>& entries, const FilterOptions& options) {
   bool repaired = false;
   size_t kept = 0;
@@ -44,8 +44,8 @@ Result<bool> sum_up(std::vector<NetHash>& entries, const FilterOptions& options)
   return repaired;
 }
 
-// Returns how many dead entries there are after `gone` of them. A remove may be left in a run, so
-// only 0 is exact, and it is not reached from above.
+// Returns how many of `dead` entries are left when `gone` of them have gone. A remove may be left
+// in a run. So only 0 is exact, and a number above 0 never falls to 0.
 uint64_t dead_without(uint64_t dead, uint64_t gone) noexcept {
   return std::max(std::min<uint64_t>(dead, 1), dead - std::min(dead, gone));
 }
@@ -73,8 +73,8 @@ void Segment::add_run(std::span<const NetHash> entries) {
   header_.run_entries += static_cast<uint32_t>(entries.size());
 }
 
-// Drops the last run and returns its entries, if it is merged with so many newer ones; else returns
-// none, and drops nothing.
+// If the last run must be merged with `newer` newer entries, drops it and returns its entries. Else
+// returns none, and drops nothing.
 Result<std::vector<NetHash>> Segment::take_last_run(const Blocks& blocks, uint64_t newer) {
   std::vector<std::vector<std::byte>> run;  // its blocks, the last one first
   uint64_t entries = 0;
@@ -120,7 +120,7 @@ Result<std::vector<NetHash>> Segment::take_last_run(const Blocks& blocks, uint64
   return taken;
 }
 
-// I6. Returns how many entries the merge left out because they were of the same hashes.
+// Keeps I6. Returns how many entries the merge left out because they were of the same hashes.
 Result<uint64_t> Segment::merge_run(const Blocks& blocks, std::span<const NetHash> entries) {
   if (entries.empty()) {
     return 0;
@@ -149,7 +149,7 @@ bool Segment::Runs::grow_shorter() const noexcept {
   return true;
 }
 
-// All runs in their order, including those that are not written yet.
+// Returns all runs in their order, including those that are not written yet.
 Result<Segment::Runs> Segment::read_runs(const Blocks& blocks) const {
   constexpr uint32_t kMostReserved = uint32_t{1} << 17;  // of a number that is not trusted
   Runs runs;
@@ -253,7 +253,7 @@ bool Segment::outgrown() const noexcept {
   return filter_->outgrown(header_.items, header_.capacity);
 }
 
-// I4. Without runs the entries themselves stand for what was folded.
+// Keeps I4. Without runs, base_id follows from the folded entries themselves.
 void Segment::note_entries(std::span<const NetHash> entries) noexcept {
   for (const auto& [hash, net] : entries) {
     header_.base_id = chain_with(header_.base_id, hash + static_cast<uint64_t>(net));
@@ -321,7 +321,7 @@ void Segment::become(std::span<const NetHash> entries, uint64_t position, uint64
 
 namespace {
 
-// As probe(): a direct call.
+// Calls the filter's class directly, as probe() does.
 bool insert_into(Filter& filter, uint64_t hash) {
   return filter.kind() == FilterKind::kCuckoo ? static_cast<CuckooFilter&>(filter).insert(hash)
                                               : static_cast<BloomFilter&>(filter).insert(hash);
@@ -335,7 +335,7 @@ uint64_t digest_of(const Filter& filter, uint64_t hash) noexcept {
 
 }  // namespace
 
-// What may run out of memory comes first.
+// The step that may run out of memory comes first.
 bool Segment::insert_now(uint64_t hash, bool keeps_hashes) {
   if (keeps_hashes) {
     loose_.push_back(hash);
@@ -363,7 +363,7 @@ bool Segment::remove_now(uint64_t hash, bool keeps_hashes) {
   return true;
 }
 
-// Each hash with what is left of it, as Pending::sorted().
+// Returns each loose hash with what is left of it, as Pending::sorted() does.
 std::vector<NetHash> Segment::sorted_loose() const {
   const LargeVector<uint64_t> sorted =
       sorted_by_hash(std::span<const uint64_t>(loose_), options_->width, header_.depth, nullptr)
@@ -384,7 +384,7 @@ std::vector<NetHash> Segment::sorted_loose() const {
   return entries;
 }
 
-// The entries of all runs, and after them those that are loose: as if they were one more run.
+// Returns the entries of all runs and, after them, the loose ones, as if these were one more run.
 std::vector<NetHash> Segment::with_loose(std::vector<NetHash> of_runs) const {
   if (!loose_.empty()) {
     const std::vector<NetHash> loose = sorted_loose();
@@ -393,7 +393,7 @@ std::vector<NetHash> Segment::with_loose(std::vector<NetHash> of_runs) const {
   return of_runs;
 }
 
-// Of entries that are dead, those are gone that met in the list, and those that met in the runs.
+// Of the dead entries, those are gone that were summed up with others in the list or in the runs.
 Status Segment::keep_loose(const Blocks& blocks) {
   if (loose_.empty()) {
     return {};

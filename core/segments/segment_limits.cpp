@@ -26,7 +26,7 @@ Result<SegmentLimits> limits_of(const FilterOptions& options) {
     return one;
   }
   const FilterSpec spec = options.generation_spec();
-  // Hashes tell the keys of all segments apart, not those of one.
+  // The hashes must tell the keys of all segments apart, not only those of one segment.
   CUCKOO_TRY(filter_size(spec, options.capacity, options.page_bytes).take_status());
   CUCKOO_ASSIGN_OR_RETURN(const FilterSize size, filter_size(spec, kMostKeys, options.page_bytes));
   SegmentLimits limits;

@@ -31,7 +31,7 @@ uint64_t content_id(const Filter& filter, uint64_t id) {
   return id;
 }
 
-// Returns the filter in pages of that size, none of which has a block; those that hold something
+// Returns the filter in pages of that size. No page has a block yet, and those that hold something
 // are dirty.
 Result<std::unique_ptr<Filter>> without_blocks(std::unique_ptr<Filter> filter,
                                                uint32_t page_bytes) {
@@ -166,8 +166,8 @@ Result<std::unique_ptr<Filter>> Segment::copy_pages(const Blocks& blocks) const 
   return copy;
 }
 
-// No entry is dead while no hash was removed, and no hash added that seemed present. Then each hash
-// comes once, in one run or among the loose entries.
+// If no hash was removed, and none was added that seemed present, then no entry is dead. Then each
+// hash comes once, in one run or among the loose entries.
 Result<Segment::HashCount> Segment::count_hashes(const Blocks& blocks) {
   if (pending_.empty() && header_.dead == 0 && loose_dead_ == 0) {
     const uint64_t hashes = header_.run_entries + loose_.size();

@@ -9,15 +9,16 @@
 
 namespace cuckoo::segments {
 
-// A load that was rolled back in part is none any more, but may have left much.
+// A load that was rolled back in part counts as no load any more, but may have left many entries
+// pending.
 //
-// Segments that are folded in turn have up to T pending entries, half of it on average. It is done
-// at the transaction's end: a remove of what was never added takes cells from other keys until the
-// add that makes up for it is there, too. So the two should be folded together.
+// Segments that are folded in turn have up to T pending entries, and T/2 on average. They are
+// folded at the transaction's end. A remove of a key that was never added takes cells from other
+// keys until the add that makes up for it comes. So the two should be folded together.
 //
-// To make a segment anew takes as long as several folds. So a transaction that has done it leaves
-// the others whose turn it is to the next ones, unless too many wait already: a filter whose
-// segments all get full at a time has no long commit for it.
+// Making a segment anew takes as long as several folds. So a transaction that made one anew leaves
+// the other segments to later transactions, unless too many entries wait already. So no commit
+// takes long when all segments get full at one time.
 Status Turns::finish() {
   if (loading_ || blocks_.pending_entries() > 4 * kPendingEntries) {
     return fold_all();
@@ -77,10 +78,10 @@ Status Turns::fold(size_t index) {
   return keeps_hashes && found->outgrown() ? remake(index, *found, {}) : Status();
 }
 
-// Of its runs and pending entries it makes one segment of the same capacity, a larger one, or
-// several. One without runs that is still empty is made of its pending entries. A multiset's items
-// follow: removes of keys that were never added are dropped. A copy without hashes can't drop them.
-// So changes carry such a segment, as if it had got another size.
+// Makes the runs and pending entries into one segment of the same capacity, a larger one, or
+// several. An empty segment without runs is made of its pending entries alone. Removes of keys that
+// were never added are dropped, and a multiset's items follow. A copy without hashes can't drop
+// them. So changes carry such a segment, as if it had got another size.
 Status Turns::remake(size_t index, Segment& segment, std::vector<NetHash> fresh) {
   CUCKOO_ASSIGN_OR_RETURN(const Segment::Merged merged,
                           segment.merged(blocks_.storage(), std::move(fresh)));
@@ -110,8 +111,8 @@ Status Turns::remake(size_t index, Segment& segment, std::vector<NetHash> fresh)
   });
 }
 
-// One that has no number yet gets it here: then a new number tells of each segment that is put into
-// the directory.
+// A segment that has no number yet gets one here. So whenever a segment is put into the directory,
+// next_number changes.
 Result<Segment*> Turns::segment_to_change(size_t index) {
   CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment(index));
   if (found->header().number != 0) {

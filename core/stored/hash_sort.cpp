@@ -9,8 +9,8 @@ namespace cuckoo {
 namespace {
 
 // Sorts by two digits of the leading bits, and then the hashes that agree in both. The first digit
-// has as many values as a processor keeps pages in mind. The counters of the second fit its nearest
-// cache.
+// has as many values as there are pages whose addresses a processor remembers. The counters of the
+// second digit fit its nearest cache.
 constexpr unsigned kFirstBits = HashParts::kFirstBits;
 constexpr unsigned kMostSecondBits = 12;
 constexpr size_t kFew = 32;
@@ -49,7 +49,7 @@ size_t scatter(std::span<const std::span<const uint64_t>> parts, uint64_t* to, u
   return most;
 }
 
-// Sorts fast if each entry is near its place.
+// Is fast if each entry is near its place.
 void insertion_sort(std::span<uint64_t> entries, const Order& order) {
   for (size_t i = 1; i < entries.size(); ++i) {
     const uint64_t entry = entries[i];

@@ -5,7 +5,7 @@
 namespace cuckoo {
 namespace {
 
-// True if `bits` has something above so many columns, each of that width.
+// Returns whether `bits` has a bit above those of `columns` columns of `width` bits each.
 bool beyond(uint64_t bits, unsigned columns, unsigned width) noexcept {
   return columns * width < 64 && bits >> columns * width != 0;
 }

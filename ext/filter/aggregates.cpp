@@ -41,8 +41,8 @@ State*& state_of(sqlite3_context* context) {
   return *slot;
 }
 
-// Takes the state out of the aggregate. It is in there only between two calls. After a failed call
-// SQLite still asks for the result, and then there is nothing left to make one of.
+// Takes the state out of the aggregate. The aggregate holds the state only between two calls. After
+// a failed call SQLite still asks for a result, but the aggregate is empty by then.
 template <class State>
 std::unique_ptr<State> take_state(sqlite3_context* context) noexcept {
   auto* slot = static_cast<State**>(sqlite3_aggregate_context(context, 0));
@@ -56,7 +56,8 @@ struct Build {
   uint64_t capacity = 0;  // 0: as many as there are keys
   uint64_t seed = kImageSeed;
   bool with_hashes = false;
-  // The columns of each key, if cuckoo_key() made all of them; 1 if not; 0 if there is no key yet.
+  // How many columns every key has, if cuckoo_key() made all keys; else 1; 0 if there is no key
+  // yet.
   size_t columns = 0;
   uint8_t key_types = 0;      // as keys of one column
   uint64_t column_types = 0;  // of `columns` columns
@@ -97,7 +98,7 @@ std::string shown(sqlite3_value* value) { return printable(text_argument(value))
 template <FilterKind kKind>
 constexpr const char* kBuildName = kKind == FilterKind::kCuckoo ? "cuckoo_build" : "bloom_build";
 
-// Throws if an image with at least so many hashes would be too long, before it is made.
+// Throws before the image is made, if an image with so many hashes or more would be too long.
 void check_length(const Build& build, uint64_t capacity, uint64_t hash_count,
                   const std::string& name, uint64_t limit) {
   throw_if(name, segments::check_image_bytes(build.spec, build.keys.width(), capacity, false,

@@ -4,9 +4,9 @@
 
 namespace cuckoo {
 
-// The most items that count(*) may count. It asks for a row for each item, at 11 to 15 ns a row,
-// and SQLite offers a virtual table no other way. An image of a hundred bytes may claim 2^62 copies
-// of one key.
+// The most items that count(*) may count. SQLite can count a virtual table only by asking for a row
+// for each item, at 11 to 15 ns a row. An image of a hundred bytes may claim 2^62 copies of one
+// key.
 static constexpr uint64_t kMostCounted = uint64_t{1} << 32;
 
 FilterTable::Cursor::Cursor(FilterTable& table)
@@ -75,7 +75,7 @@ void FilterTable::Cursor::refuse(int plan) const {
   refuse_to_list();
 }
 
-// `columns` has a bit for each column at fault; 0 if the key is one column.
+// `columns` has a bit for each column at fault. It is 0 if the key has only one column.
 void FilterTable::Cursor::refuse_collation(int columns) const {
   size_t column = 0;
   while ((columns >> column & 1) == 0 && columns != 0) {

@@ -98,7 +98,8 @@ bool DeclaredSource::detach() {
   return in_step;
 }
 
-// Checks the triggers only if the schema changed, because SQLite then plans every statement anew.
+// best_index() calls this. A check of the triggers holds until the schema changes, and then SQLite
+// plans every statement anew.
 void DeclaredSource::check_triggers() {
   if (triggers_) {
     sound_triggers_.update(live_.store().db(), live_.schema(), true,

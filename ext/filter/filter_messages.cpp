@@ -230,7 +230,7 @@ void FilterMessages::expect_keys(const FilterChanges& changes) const {
   }
 }
 
-// Returns whether the image has the filter's own mark, so that it would change nothing.
+// Returns whether the image has the filter's own mark. Such an image would change nothing.
 bool FilterMessages::is_own_image(const MessageBytes& bytes, std::span<const std::byte> front) {
   if (segments::looks_like_image(front)) {
     const Result<segments::ImageHeader> header = segments::decode_image_header(bytes);
@@ -247,7 +247,7 @@ bool FilterMessages::is_own_image(const MessageBytes& bytes, std::span<const std
 
 // --- a message in parts --------------------------------------------------------------------------
 
-// Finds early what the message's header says, because it would be an error with the last part.
+// Refuses a message by its header. Otherwise the error would come only with the last part.
 void FilterMessages::check_first_part(const MessagePart& part) {
   const std::span<const std::byte> front = part.slice;
   const uint64_t size = part.cut.total_bytes;

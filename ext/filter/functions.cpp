@@ -48,7 +48,8 @@ void release_filter(void* pointer) {
   connection.kept<SpareFilter>().filter = std::move(old);
 }
 
-// Keeps the filter for the next row. A call does this last, because SQLite may drop it at once.
+// Keeps the filter for the next row. A call does this last, because SQLite may drop the filter at
+// once.
 void keep_filter(sqlite3_context* context, NamedFilter filter) {
   filter.connection = &connection_of(context);
   auto& spare = filter.connection->kept<SpareFilter>().filter;
@@ -79,8 +80,8 @@ void with_filter(sqlite3_context* context, sqlite3_value* name, const char* func
   keep_filter(context, std::move(found));
 }
 
-// Returns the decoded image. If the argument is a constant, SQLite keeps it for the statement.
-// Otherwise the cache does.
+// Returns the decoded image. If the argument is a constant, SQLite keeps the image for the
+// statement. Otherwise the cache keeps the image.
 std::shared_ptr<const ImageFilter> image_filter(sqlite3_context* context, sqlite3_value* value) {
   if (const NamedFilter* known = kept_filter(context); known != nullptr && known->image) {
     return known->image;
@@ -102,7 +103,7 @@ std::string number_of(size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-// `names` are those of the key's columns, if they are known.
+// `names` has the names of the key's columns, if they are known.
 SqlError wrong_number(const std::string& filter, size_t columns,
                       const std::vector<std::string>& names, size_t given) {
   std::string text = "filter_contains: a key of " + filter + " has " + number_of(columns, "column");

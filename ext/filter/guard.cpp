@@ -25,8 +25,8 @@ bool same_keys(Affinity a, Affinity b) noexcept {
 
 // The tables for which guards of this connection were declared. SQLite connects a guard anew when
 // the schema was changed or rolled back. If its filter is missing then, the guard keeps its
-// columns. Without them, a statement that names one would fail before the text that says what is
-// missing.
+// columns. Without them, a statement that names a column would fail before the guard can say what
+// is missing.
 struct KnownTables {
   std::map<std::string, GuardedTable> tables;
 };
@@ -81,8 +81,8 @@ SqlError GuardTable::wrong(const std::string& what, int code) const {
   return {code, name_ + ": " + what};
 }
 
-// Reads the guarded table. Takes it from the filter's source if there is one, because the filter
-// notices when that is renamed. Changes nothing if it throws SqlError.
+// Reads the guarded table. If the filter has a source, takes table and columns from it, because the
+// filter notices when they are renamed. Changes nothing if it throws SqlError.
 void GuardTable::learn_table() {
   std::optional<SourceSpec> of_filter;
   try {
@@ -215,8 +215,8 @@ void GuardTable::compare_with_key(size_t index, const ColumnDomain& key) const {
   }
 }
 
-// Looks at filter and table again if the schema changed, because SQLite then plans every statement
-// anew. Throws SqlError.
+// Looks at filter and table again if the schema changed. SQLite then plans every statement anew,
+// and best_index() calls this. Throws SqlError.
 void GuardTable::look() {
   if (!looked_.update(db_, schema_, ever_looked_, [this] { look_anew(); })) {
     live_ = nullptr;
@@ -234,7 +234,8 @@ void GuardTable::look_anew() {
                 " anew, or open the database anew");
   }
   compare_with_filter();
-  // Asks the authorizer: the guard may ask the filter only about columns that it may read.
+  // SQLite asks the authorizer here: the guard may ask the filter only about columns that the
+  // authorizer lets it read.
   std::string columns;
   for (size_t i = 0; i < keys_.size(); ++i) {
     append_item(columns, ", ", sql_text(R"(t."%w")", key_column(i).name.c_str()));
@@ -324,9 +325,9 @@ void GuardTable::drop_oldest_idle() noexcept {
   --idle_;
 }
 
-// Returns whether a statement writes now. SQLite copies what INSERT INTO users SELECT … FROM users
-// reads before it writes, but it doesn't know that the guard reads users. A cursor does not know
-// which statement opened it.
+// Returns whether a statement writes now. For INSERT INTO users SELECT … FROM users, SQLite reads
+// all rows before it writes one. But it doesn't know that a guard reads users. A cursor does not
+// know which statement opened it, so every statement that writes counts.
 bool GuardTable::is_written_meanwhile() const {
   return sqlite3_txn_state(db_, nullptr) == SQLITE_TXN_WRITE && runs_writing_statement(db_);
 }

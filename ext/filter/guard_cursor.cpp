@@ -38,9 +38,8 @@ void GuardTable::Cursor::give_back() noexcept {
 
 // --- the values ----------------------------------------------------------------------------------
 
-// Returns whether the filter may be asked. If a value of the key is NULL, it may not: the rows that
-// are looked for are not in the filter, and it does not know their types either. A list finds no
-// row by a NULL.
+// Returns whether the filter may be asked. If a value of the key is NULL, the filter may not be
+// asked: it holds neither the rows with this NULL nor their types. A NULL in a list finds no row.
 bool GuardTable::Cursor::asks_with_values(sqlite3_value** values) const {
   const GuardPlan& plan = plan_->plan;
   return plan.asks() && std::none_of(plan.asked.begin(), plan.asked.end(), [&](int asked) {
@@ -123,7 +122,7 @@ bool GuardTable::Cursor::ask(sqlite3_value** values) {
   return live_->contains(tuple_.view());
 }
 
-// Copies the key's values that are no lists, because SQLite keeps its own only during xFilter.
+// Copies the key's values that are no lists, because SQLite's values are valid only during xFilter.
 void GuardTable::Cursor::copy_asked(sqlite3_value** values) {
   const GuardPlan& plan = plan_->plan;
   const KeyDomain keys(live_->key_form(), 0);
@@ -156,8 +155,8 @@ bool GuardTable::Cursor::may_have_combination() {
 
 // --- lists ---------------------------------------------------------------------------------------
 
-// Adds the lists that the statement can take to `pushed`. Returns false if one of them has no value
-// left.
+// Adds to `pushed` the lists that the statement can take. Returns false if one of these lists has
+// no value left.
 bool GuardTable::Cursor::take_lists(sqlite3_value** values, uint32_t& pushed) {
   for (List& list : lists_) {
     const auto at = static_cast<size_t>(list.term);
@@ -210,8 +209,8 @@ bool GuardTable::Cursor::take_list(List& list, sqlite3_value* values) {
 
 // Goes to the next combination of values that the table may have. Returns false if there is none.
 bool GuardTable::Cursor::next_combination() {
-  // SQLite notices an interrupt only while it runs a statement. So one combination in so many is
-  // looked up, although the filter does not have its key.
+  // SQLite notices an interrupt only while it runs a statement. So the kLookUpOneIn-th combination
+  // that the filter lacks is looked up all the same.
   constexpr uint32_t kLookUpOneIn = 4096;
   for (uint32_t i = 1;; ++i) {
     auto list = lists_.rbegin();
@@ -332,8 +331,8 @@ void GuardTable::Cursor::column(sqlite3_context* context, int column) {
   sqlite3_result_value(context, statement_.value(place));
 }
 
-// Gives all values of the primary key as one BLOB, with class, length and bytes of each. So no two
-// rows have the same.
+// Gives all values of the primary key as one BLOB: the type of each, the length of a text or BLOB,
+// and the bytes. So no two rows have the same BLOB.
 void GuardTable::Cursor::result_row_key(sqlite3_context* context) const {
   std::vector<std::byte> key;
   const auto append = [&key](const void* bytes, size_t size) {

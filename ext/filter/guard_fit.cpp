@@ -7,8 +7,8 @@ namespace cuckoo {
 namespace {
 
 // Fits a text to a column that may hold texts. If the other side is a column of numbers, SQLite
-// takes texts that look like numbers for numbers, which are smaller than any other text. Such texts
-// begin with a character before ':'.
+// converts texts that look like numbers. A number is smaller than any text. Such texts begin with a
+// character before ':'.
 Fit fit_text(const GuardTerm& term, const GuardedColumn& column, sqlite3_value* value) {
   if (!term.own_collation) {
     return Fit::kLeave;
@@ -20,7 +20,7 @@ Fit fit_text(const GuardTerm& term, const GuardedColumn& column, sqlite3_value* 
   if (text == nullptr) {
     throw std::bad_alloc();
   }
-  // In UTF-16, the bytes of other characters have another order.
+  // In UTF-16, the bytes of characters beyond ASCII have another order than in UTF-8.
   if (!column.known_collation() || text[0] >= 0x80) {
     return Fit::kLeave;
   }

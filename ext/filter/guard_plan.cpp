@@ -16,7 +16,7 @@ constexpr double kUnknownEqualRows = 10;  // rows with one value in a column tha
 constexpr double kCostOfScannedRow = 3;
 constexpr double kCostOfFoundRow = 4;
 constexpr double kCostOfQuestion = 0.5;  // to ask the filter
-constexpr double kShareOfAsked = 0.5;    // a look-up after a probe costs this share of one without
+constexpr double kShareOfAsked = 0.5;    // this share of the cost remains if the filter is asked
 
 const char* sql_of(GuardOperator op) noexcept {
   constexpr const char* kSql[] = {"=?", " IS ?", "<?", "<=?", ">?", ">=?", " IS NULL"};
@@ -50,8 +50,8 @@ std::optional<GuardOperator> operator_of(unsigned char op) noexcept {
 
 // --- the statement -------------------------------------------------------------------------------
 
-// Returns the column with the table's name before it. "gone" alone would be a text if the column is
-// gone.
+// Returns the column with the table's name before it. If the column is gone, SQLite would take its
+// quoted name alone for a text.
 static std::string column_text(const GuardedTable& table, int column) {
   return sql_text("t.\"%w\"", column < 0 ? table.rowid.c_str()
                                          : table.columns[static_cast<size_t>(column)].name.c_str());
@@ -183,8 +183,8 @@ std::optional<GuardTerm> Planner::term_of(int i) const {
   return term;
 }
 
-// Returns whether the column has a LIKE or GLOB. SQLite makes two bounds of these. BLOBs that they
-// accept may be beyond the upper one.
+// Returns whether the column has a LIKE or GLOB. SQLite adds two bounds to such a condition. A BLOB
+// that fulfils the condition may be beyond the upper bound.
 bool Planner::has_like(int column) const {
   for (int i = 0; i < info_->nConstraint; ++i) {
     const auto& constraint = info_->aConstraint[i];
@@ -196,8 +196,8 @@ bool Planner::has_like(int column) const {
   return false;
 }
 
-// Adds a term. Each has an argument, even IS NULL, because otherwise SQLite would not know that the
-// term's place in an outer join matters to the plan.
+// Adds a term. Every term has an argument, even IS NULL, because otherwise SQLite would not know
+// that the term's place in an outer join matters to the plan.
 void Planner::add(const GuardTerm& term, int constraint) {
   plan_.terms.push_back(term);
   of_terms_.push_back(constraint);
@@ -225,10 +225,10 @@ void Planner::take_terms() {
   }
 }
 
-// Takes an IN only if it saves look-ups, because SQLite, or the cursor, makes one for each of its
-// values. SQLite compares the rows that a single value found with that value alone, without the
-// affinity of the values' column. So texts and untyped values are taken as a whole list, which
-// SQLite tests as an IN.
+// Takes an IN only if that makes the plan cheaper, because SQLite or the cursor makes a look-up for
+// each value. If SQLite passes the values one by one, it compares the rows found by a value with
+// that value alone, without the affinity of the values' column. So texts and untyped values are
+// taken as a whole list, which SQLite tests as an IN.
 void Planner::choose_lists(Estimate& best) {
   std::vector<int> chosen;
   for (const int i : lists_) {
@@ -253,7 +253,7 @@ void Planner::choose_lists(Estimate& best) {
 }
 
 // Returns the lists that, with the terms, give a value for each column of a key of several columns.
-// Returns none if they don't, or if they are not needed.
+// Returns none if a column is left without a value, or if the terms alone suffice.
 std::vector<int> Planner::lists_of_key() const {
   std::vector<int> lists;
   for (size_t i = 0; i < planning_.keys.size(); ++i) {
@@ -374,7 +374,7 @@ bool Planner::has_term(int column, bool (*kind)(GuardOperator), Lists lists) con
                      [&](const GuardTerm& term) { return term.column == column && kind(term.op); });
 }
 
-// Returns the share of the rows that is left by the conditions that are not on the first `equal`
+// Returns which share of the rows fulfils all conditions other than equalities on the first `equal`
 // columns of the index.
 double Planner::share_of_others(const GuardedIndex* index, size_t equal, Lists lists) const {
   double share = 1;
@@ -432,7 +432,7 @@ Estimate Planner::estimate(Lists lists) const {
   return best;
 }
 
-// "filter seen, then users(email)", "users(grp=? AND id>?)" or "users".
+// Returns the plan's text: "filter seen, then users(email)", "users(grp=? AND id>?)" or "users".
 std::string Planner::text() const {
   if (plan_.asks()) {
     return "filter " + planning_.filter + ", then " + table_.name + "(" +

@@ -23,7 +23,7 @@ const char* type_of_affinity(Affinity affinity) noexcept {
 }
 
 // Returns whether the type consists of words, and perhaps numbers in parentheses at the end:
-// VARCHAR(20), DOUBLE PRECISION. A type may have been quoted, so any text may be one. In the
+// VARCHAR(20), DOUBLE PRECISION. A type may have been quoted, so it may be any text. In the
 // declaration of a virtual table, HIDDEN has a meaning, and a keyword can't be a type.
 bool is_harmless_type(const std::string& type) {
   constexpr std::string_view kLetters =
@@ -65,7 +65,7 @@ bool is_strict(sqlite3* db, const GuardedTable& table) {
   return list.step() && list.integer(kStrict) != 0;
 }
 
-// Takes the name as the table has it.
+// Refuses anything but an ordinary table. Then spells the name as the schema does.
 void expect_ordinary_table(sqlite3* db, GuardedTable& table) {
   SchemaRows rows(db, table.schema, "type = 'table' OR type = 'view'");
   if (!rows.find(table.name)) {
@@ -77,7 +77,8 @@ void expect_ordinary_table(sqlite3* db, GuardedTable& table) {
   table.name = rows.name();
 }
 
-// Returns the column that is the rowid, if there may be one: INTEGER, and the primary key alone.
+// Returns the column that may be the rowid: an INTEGER that is the whole primary key; -1 if none
+// is.
 int read_columns(sqlite3* db, GuardedTable& table) {
   enum : int { kName = 1, kType = 2, kPrimaryKey = 5 };
   int alias = -1;
@@ -154,8 +155,8 @@ GuardedIndex read_index(sqlite3* db, const GuardedTable& table, const std::strin
   return index;
 }
 
-// Reads the numbers of rows in all, with an equal first column, with two equal first columns, and
-// so on: "1000 20 5". Words may follow them.
+// Reads how many rows there are, how many have one value in an index's first column, in its first
+// two, and so on: "1000 20 5". Words may follow the numbers.
 void read_statistics(sqlite3* db, GuardedTable& table, const std::vector<std::string>& names) {
   if (!table_exists(db, table.schema, "sqlite_stat1", "stat")) {
     return;
@@ -211,7 +212,7 @@ void read_indexes(sqlite3* db, GuardedTable& table, int alias) {
   read_statistics(db, table, names);
 }
 
-// Returns a name for the hidden column that no column has.
+// Returns a name that no column has, for the hidden column.
 std::string row_key_name(const GuardedTable& table) {
   std::string name = "filter_guard_row";
   while (table.column_named(name) >= 0) {

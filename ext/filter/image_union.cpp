@@ -24,7 +24,7 @@ using segments::Piece;
 
 namespace {
 
-constexpr uint64_t kFewWords = uint64_t{1} << 20;  // of hashes: 8 MB
+constexpr uint64_t kFewWords = uint64_t{1} << 20;  // 8 MB of hashes
 
 std::string number(double value) { return sql_text("%.9g", value); }
 
@@ -152,9 +152,9 @@ void ImageUnion::note_keys(const KeyDomain& keys) {
   keys_.push_back(keys);
 }
 
-// Returns the one of these columns in which every look-up still finds the keys that it found
-// before. Prefers one with a type, and one with a collation that has more spellings for a key.
-// Returns nothing if there is none, and says in `why` why not.
+// Returns one of these columns, by which every look-up still finds the keys that it found before.
+// Prefers a column with a type, then one whose collation allows more spellings of a key. If no
+// column will do, returns nothing, and puts the reason into `why`.
 static std::optional<ColumnDomain> united_column(std::vector<ColumnDomain> columns,
                                                  std::string& why) {
   const auto rank = [](const ColumnDomain& column) {
@@ -180,8 +180,8 @@ static std::optional<ColumnDomain> united_column(std::vector<ColumnDomain> colum
   return std::nullopt;
 }
 
-// Returns the union's keys. They are known only after the last image, because a later one may go
-// together with two that don't. An image without keys does not count.
+// Returns the union's keys. They are known only after the last image, because two images that don't
+// fit each other may both fit a later one. An image without keys does not count.
 KeyDomain ImageUnion::united_keys() const {
   std::vector<KeyDomain> all = keys_;
   std::erase_if(all, [](const KeyDomain& keys) { return keys.types == 0; });
@@ -377,7 +377,7 @@ void ImageUnion::add_cells(std::span<const std::byte> bytes) {
   }
 }
 
-// Makes pieces of the collected hashes, like those of all images so far.
+// Makes pieces of the collected hashes, cut like the pieces of all images so far.
 void ImageUnion::go_by_cells() {
   Result<Contents> made = hashes_.build_like(spec_.kind, layout_->cuts, kImagePageBytes, poll_,
                                              HashCollection::Hashes::kLeftOut);
@@ -414,8 +414,8 @@ void ImageUnion::unite_cells(const ImageHeader& theirs, const std::vector<Piece>
   expect_room();
 }
 
-// Adds up the items of all pieces. For a set these are estimates. A sum above the capacity proves
-// nothing as long as it is within the deviations above it. Then the capacity is shown.
+// Adds up the items of all pieces. For a set these are estimates. A sum above the capacity by no
+// more than the deviations proves nothing. Then the capacity is shown instead of the sum.
 void ImageUnion::count_united() noexcept {
   ImageHeader& header = layout_->header;
   header.items = 0;

@@ -21,7 +21,7 @@ using segments::PieceSink;
 using segments::PieceSource;
 
 constexpr uint64_t kHashesPerPoll = 1024;
-constexpr uint64_t kLegacyFrontBytes = 64;  // its header has so many
+constexpr uint64_t kLegacyFrontBytes = 64;  // the header's length
 
 // Returns the hashes of pieces that have them.
 HashSource hashes_of(PieceSource pieces) {
@@ -35,7 +35,7 @@ HashSource hashes_of(PieceSource pieces) {
   };
 }
 
-// Returns a source that gives `first` the first time, and makes the piece again each time after it.
+// Returns a source that gives `first` the first time, and makes the piece again each later time.
 PieceSource one_piece(Piece first, std::function<Result<Piece>()> again) {
   auto kept = std::make_shared<std::optional<Piece>>(std::move(first));
   return [kept = std::move(kept), again = std::move(again)](const PieceSink& sink) -> Status {
@@ -322,8 +322,8 @@ void Intake::merge(std::span<const std::byte> image) {
 
 namespace {
 
-// Returns whether the contents' mark says that each hash is there once. We believe this for cells,
-// too, as we do for changes.
+// Returns whether the contents' mark says that each hash is there once. We believe the mark for
+// cells, too, as we do for changes.
 bool says_each_once(const Contents& contents) noexcept {
   return contents.mark && contents.mark->unique;
 }

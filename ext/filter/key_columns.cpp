@@ -159,8 +159,8 @@ KeyView KeyColumns::to_store(sqlite3_value** values) {
   return key;
 }
 
-// SQLite passes no value for a column that the statement leaves alone. So this takes it from the
-// row key, which lacks what the column's collation changes.
+// SQLite passes no value for a column that the statement leaves alone. So this takes the value from
+// the row key. There a text has lost what the collation ignores.
 KeyView KeyColumns::changed(sqlite3_value* row_key, sqlite3_value** values) {
   if (!several_) {
     return to_store(values);

@@ -197,7 +197,7 @@ std::string obstacle(const ColumnDomain& from, const ColumnDomain& to) {
       why = affinity_changes(kIntegerKeys, "INTEGER");
     }
   }
-  // Filters that were made before types were known: two different types count as two kinds of keys.
+  // If a filter was made before types were noted, two different types count as two kinds of keys.
   if (why.empty() && unknown && !one_affinity && from.affinity != Affinity::kNone &&
       to.affinity != Affinity::kNone) {
     why = std::string(" has keys of type ") + affinity_name(from.affinity) + ", this one of type " +

@@ -134,7 +134,7 @@ uint64_t LiveFilter::hash_of(const KeyView& key) {
 
 KeyDomain LiveFilter::key_domain() const noexcept { return {key_form_, filter_->key_types()}; }
 
-// Called after the key was added, because the types may include more than there are.
+// Called after the key was added, so that a refused key notes no type. Types of removed keys stay.
 inline void LiveFilter::note_type_of(const KeyView& key) noexcept {
   uint64_t types = filter_->newest().key_types();
   if (key.type == SQLITE_INTEGER && (types & kIntegerKeys) != 0) [[likely]] {
@@ -389,7 +389,7 @@ void LiveFilter::refuse_amid_parts() {
   }
 }
 
-// Writes blocks that are not part of the filter. SQLite undoes it if it fails half-way.
+// Writes blocks that are not part of the filter. If that fails half-way, SQLite undoes the writes.
 void LiveFilter::write_beside(const std::function<Status()>& write) {
   const Changing changing(*this);
   expect_changeable(filter_->options().page_bytes);

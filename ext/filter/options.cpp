@@ -12,7 +12,7 @@
 namespace cuckoo {
 namespace {
 
-// The format of the shadow tables. No release had an earlier one.
+// The format of the shadow tables. No release had an earlier format.
 constexpr uint32_t kFormat = 3;
 
 constexpr OptionSpec kCapacity = {"capacity",

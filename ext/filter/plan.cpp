@@ -117,7 +117,7 @@ bool FilterPlans::best_index(sqlite3_index_info* info) {
   return true;
 }
 
-// If one of two arguments is NULL there is no row, as in a join with a row that lacks it.
+// If one of two arguments is NULL there is no row, as in a join with a row that lacks the value.
 void FilterPlans::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
   row_ = kKinds.size();
   if (plan != kTwoGiven && (plan & kBytesGiven) == 0) {
@@ -207,8 +207,8 @@ bool FilterPlans::Cursor::solve() {
   return false;
 }
 
-// A filter for a few more keys may take less memory, if it is cut into more segments. So a search
-// goes on from a larger one that fits.
+// A filter for a few more keys may take less memory, if it is cut into more segments. So the search
+// goes on from a larger capacity near by, if one fits.
 bool FilterPlans::Cursor::solve_for_capacity() {
   if (!fits(1, rate_)) {
     return false;

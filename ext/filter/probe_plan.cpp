@@ -7,10 +7,10 @@
 namespace cuckoo {
 namespace {
 
-// A probe and a unique look-up both give one row for each row. So for SQLite both orders of a join
-// cost the same, and the rounding of its logarithms decides. This cost puts the filter first most
-// often (DESIGN.md, "The order of a join"). To SQLite, all costs from 144 to 159 are the same
-// number.
+// A probe and a unique look-up both give one row for each row of the other table. So for SQLite
+// both orders of a join cost the same, and the rounding of its logarithms decides. This cost puts
+// the filter first most often (DESIGN.md, "The order of a join"). To SQLite, all costs from 144 to
+// 159 are the same number.
 constexpr double kProbeCost = 150;
 constexpr double kCountCost = 1e6;
 constexpr double kRefusedCost = 1e99;
@@ -33,9 +33,9 @@ bool is_comparison(unsigned char op) noexcept {
 
 // The conditions on one column of the key, summed up.
 struct ColumnProbe {
-  int constraint = -1;    // the one that gives its value
-  bool own = false;       // that one compares by the column's collation
-  bool others = false;    // some condition compares by another one
+  int constraint = -1;    // gives the column its value
+  bool own = false;       // `constraint` has the column's collation
+  bool others = false;    // a condition has another collation
   bool unusable = false;  // there is an equality without a value in this plan
   bool foreign = false;   // an equality by a collation that is neither the column's nor BINARY
 
@@ -63,7 +63,8 @@ void take_condition(sqlite3_index_info* info, int index, Collation collation, Co
   }
 }
 
-// Returns the plan that refuses if not every column has a value, with the columns at fault.
+// Returns the plan for a key that lacks a value: it refuses, and has the columns at fault. Returns
+// `unprobed` if no column has an equality.
 int refusal_of(const ColumnProbes& probes, size_t columns, int unprobed) {
   int lacking = 0;
   int foreign = 0;
@@ -118,7 +119,7 @@ void plan_probe(sqlite3_index_info* info, const KeyColumns& key) {
     return;
   }
   // count(*) reads no column. But newer versions of SQLite say that the primary key of a WITHOUT
-  // ROWID table is always read. If it really is, xColumn refuses.
+  // ROWID table is always read. If a statement really reads the key, xColumn refuses.
   const bool counts = (info->colUsed & ~(uint64_t{1} << key.row_key_column())) == 0;
   const int unprobed = !counts ? kRefuseListPlan : limited ? kSomeRowsPlan : kCountPlan;
   info->idxNum = refusal_of(probes, key.count(), unprobed);

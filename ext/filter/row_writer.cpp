@@ -61,8 +61,9 @@ uint64_t RowWriter::copies_of(sqlite3_value* count) const {
   return static_cast<uint64_t>(number);
 }
 
-// Refuses a key that is present, or seems to be. With OR IGNORE it makes no exception and no text,
-// because that is the cheapest way to add new keys row by row, and half of the keys may come here.
+// Refuses a key that is present, or seems to be. With OR IGNORE this makes neither an exception nor
+// a text. OR IGNORE is the cheapest way to add new keys row by row, and half of the keys may come
+// here.
 bool RowWriter::refuse_present() const {
   if (on_conflict() != SQLITE_IGNORE) {
     std::string columns;
@@ -142,7 +143,8 @@ bool RowWriter::update(sqlite3_value* row_key, sqlite3_value** keys) {
          refuse_present();
 }
 
-// UPDATE … FROM writes every column back as it was read, and the same row only once.
+// Refuses any count but the one that the key has. UPDATE … FROM writes every column back as it was
+// read, and writes each row only once.
 void RowWriter::refuse_count(sqlite3_value* row_key, sqlite3_value* count) {
   if (is_null(count)) {
     return;

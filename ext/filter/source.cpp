@@ -21,7 +21,7 @@ struct Texts {
   std::string triggers;
 };
 
-// Computes the checksum over all texts. A NUL follows each, because none of them has one.
+// Computes the checksum over all texts. A NUL follows each text, because no text has a NUL in it.
 int64_t checksum(const Texts& texts) {
   const std::string all = texts.source + '\0' + texts.columns + '\0' + texts.where + '\0' +
                           texts.key_types + '\0' + texts.triggers + '\0';

@@ -43,9 +43,9 @@ class EqualHashes {
 
 using KeySource = std::function<void(const std::function<void(const KeyView& key)>& visit)>;
 
-// Compares the filter with these keys, none of which is NULL, each as often as it is named. With
-// hashes, this is exact. Without them, a key that only seems to be present does not count as
-// missing.
+// The result of comparing the filter with named keys, none of which is NULL. A key may be named
+// several times. With hashes, the result is exact. Without them, a key that only seems to be
+// present does not count as missing.
 struct Comparison {
   uint64_t keys = 0;     // how many were named
   uint64_t missing = 0;  // how many of them the filter lacks

@@ -62,7 +62,7 @@ class Judge {
     }
   }
 
-  // I3: lets SQLite prepare an index on them, and never makes it.
+  // I3: lets SQLite prepare an index on the expressions, and never makes that index.
   void ask_sqlite() const {
     std::string keys;
     for (const std::string& key : source_.keys) {
@@ -151,8 +151,8 @@ class Judge {
     }
   }
 
-  // Refuses the time of day. SQLite refuses it only when it computes an index, not when it prepares
-  // one. A value of the table that says 'now' is not noticed here.
+  // Refuses the time of day. SQLite refuses the time only when it fills an index, not when it
+  // prepares the statement. A value of the table that says 'now' is not noticed here.
   void refuse_clock(const std::string& function, std::string_view rest) const {
     constexpr std::string_view kFunctions[] = {"date",      "time",     "datetime", "julianday",
                                                "unixepoch", "strftime", "timediff"};

@@ -35,8 +35,9 @@ void FilterSource::create_triggers() {
   const SourceSpec from = spec();
   const std::vector<ColumnInfo> all = columns_of(db(), store_.schema(), from.table);
   // A generated column changes even if no statement names it. A column that is the rowid also
-  // changes by the names rowid, oid and _rowid_. OF does not list these, because each may be or
-  // become a column's name, and SQLite renames that in the list.
+  // changes by the names rowid, oid and _rowid_. In both cases the update trigger has no OF. A list
+  // can't have the rowid's names, because each may be or become another column's name, which SQLite
+  // would rename in the list.
   std::string of;
   bool listed = true;
   const auto list = [&](const std::string& name) {
@@ -190,7 +191,7 @@ void FilterSource::store_names() {
   store(now);
 }
 
-// Stores the names that only the triggers knew in the option, and drops the triggers.
+// Stores in the option the names that only the triggers knew, and drops the triggers.
 void FilterSource::detach_triggers() {
   store_names();
   drop_triggers();

@@ -88,7 +88,8 @@ void WindowMessages::expect_window(std::span<const std::byte> bytes,
                            " expected CKIW at the start");
 }
 
-// Refuses a window's message for a single filter's table. The reverse is refused, too.
+// Refuses a window's message for a single filter's table, or for one of another kind.
+// expect_window() refuses a single filter's message.
 void WindowMessages::expect_like(const WindowMessage& message, const std::string& command) const {
   const FilterOptions& mine = live_.filter().options();
   if (mine.generations == 1) {

@@ -88,7 +88,8 @@ void FlashTable::Cursor::give_added() {
   find_row();
 }
 
-// Finds the row with that seq. Tools bind the number as a text, "_rowid_" = '5', so converts it.
+// Finds the row with that seq. Tools bind the number as a text, as in "_rowid_" = '5'. So this
+// converts it.
 void FlashTable::Cursor::seek(sqlite3_value* value) {
   const KeyView seq = key_of(value, Affinity::kInteger);
   if (seq.type != SQLITE_INTEGER || seq.integer <= 0) {

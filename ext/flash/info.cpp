@@ -197,7 +197,7 @@ void FlashInfo::Cursor::table_column(sqlite3_context* context, int column) {
   }
 }
 
-// Shows a figure of the whole index, so loads it first from the device.
+// Shows a figure of the whole index. So first loads the index from the device.
 void FlashInfo::Cursor::index_column(sqlite3_context* context, int column) const {
   LiveFlash& live = *rows_.row().live;
   live.expect(live.flash().load_index());

@@ -115,7 +115,7 @@ void LiveFlash::reload() {
   read_config([this] {
     const ShadowStore::HeldRecord held(store_);
     const FlashStateRecord record = stored_record(held);
-    // With other options, another connection dropped the table and made one of the same name.
+    // Other options mean that another connection dropped the table and made a new one of that name.
     if (flash_ == nullptr || record.options_digest != digest_of(options_)) {
       FlashOptions stored = stored_flash_options(store_);
       if (record.options_digest != digest_of(stored)) {
@@ -134,9 +134,9 @@ void LiveFlash::reload() {
   });
 }
 
-// Mounts the state that the record names, because memory has another one, or none. If the states
-// are equal and the pages have another history, the keys may differ, too, because a state has only
-// checksums of them. So the store follows only to another state.
+// Mounts the state that the record names, because memory has another state, or none. If the states
+// are equal but the pages' histories differ, the keys may differ, too, because a state has only
+// checksums of keys. So the store follows only if the states differ, and otherwise mounts anew.
 void LiveFlash::mount(const FlashStateRecord& record) {
   const bool resized = record.blocks != pages_->geometry().blocks;
   marks_lost_ = marks_lost_ || marks() != 0;
@@ -344,7 +344,8 @@ void LiveFlash::undo_to(int savepoint) noexcept {
   recheck_ = true;
 }
 
-// Makes a mark for the savepoint, if there is a mark 0. Without it, there is nothing to go back to.
+// Makes a mark for the savepoint, if there is a mark 0. Without mark 0, there is nothing to go back
+// to.
 void LiveFlash::savepoint_begun(int number) {
   if (marks() != 0) {
     savepoint_released(number);  // ends marks of savepoints whose end SQLite did not announce

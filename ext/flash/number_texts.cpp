@@ -15,8 +15,9 @@ constexpr double kMost = 1e308;  // a larger number is listed as this
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 bool is_space(char c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// Returns whether SQLite writes an integer so. It writes no other number so, so the index finds a
-// key that equals the integer by these bytes. A text with more digits may be too large for one.
+// Returns whether the text is what SQLite writes for an integer. SQLite writes no other number in
+// this form. So the index finds a key that equals the integer by these bytes. A text with more
+// digits may be too large for an integer.
 bool is_plain_integer(std::string_view text) noexcept {
   constexpr size_t kMostDigits = 18;
   const bool negative = text.starts_with('-');
@@ -25,7 +26,7 @@ bool is_plain_integer(std::string_view text) noexcept {
          (text[0] != '0' || text.size() == 1) && std::all_of(text.begin(), text.end(), is_digit);
 }
 
-// Returns about the number that a text means. Versions of SQLite differ in the last digit.
+// Returns approximately the number that a text means. Versions of SQLite differ in the last digit.
 double about(std::string_view text) noexcept {
   constexpr int kMostDigits = 30;
   constexpr int kMostExponent = 100000;

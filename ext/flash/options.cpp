@@ -51,7 +51,8 @@ std::span<const OptionSpec> flash_option_specs() noexcept { return kSpecs; }
 
 namespace {
 
-// `bytes` has a size in bytes, of which the user counts one `unit`. `text` writes a number of them.
+// `bytes` is a size in bytes. The user counts it in units of `unit` bytes, and `text` writes such a
+// number of units.
 template <class Text>
 uint32_t blocks_for(const std::string& table, const FlashGeometry& geometry, double bytes,
                     double unit, Text text, const std::string& what) {

@@ -75,8 +75,8 @@ void FlashRowWriter::expect_none_computed(sqlite3_value** columns) const {
 }
 
 // Throws if an UPDATE sets a computed column to another value. UPDATE … FROM passes every column,
-// also those that it does not set. It passes a row as often as it is joined, with the seq that it
-// had before the statement.
+// also those that it does not set. It passes a row once for each joined row, always with the seq
+// from before the statement.
 void FlashRowWriter::expect_unchanged(sqlite3_value** columns) {
   for (int column = FlashColumns::kSectorColumn; column < columns_.end(); ++column) {
     sqlite3_value* const value = columns[column];
@@ -92,7 +92,7 @@ void FlashRowWriter::expect_unchanged(sqlite3_value** columns) {
       Result<bool> read = live_.flash().get(old_key_, stored_value_);
       live_.expect(read.take_status());
       const std::string digest =
-          digest_text(digester(), live_.options().digest, stored_value_);  // "": it is NULL
+          digest_text(digester(), live_.options().digest, stored_value_);  // "" means NULL
       if (sqlite3_value_type(value) != (digest.empty() ? SQLITE_NULL : SQLITE_TEXT) ||
           text_argument(value) != digest) {
         refuse_computed(column);

@@ -30,7 +30,7 @@ FlashSurvey::FlashSurvey(LiveFlash& live)
 }
 
 // Looks at all blocks. A block of data has room after its last record only if its stream still
-// writes to it. That is the newest hot block, and the newest cold one.
+// writes to it. Only the newest hot block and the newest cold block are written to.
 void FlashSurvey::survey_blocks(LiveFlash& live) {
   const FlashBlocks& table = live.flash().blocks();
   std::array<uint64_t, 2> newest{};

@@ -57,8 +57,8 @@ int FlashTable::plan_look_up(sqlite3_index_info* info) const {
       info->aConstraintUsage[i].argvIndex = 1;
       info->aConstraintUsage[i].omit =
           columns_.has_number_keys() ? 1 : 0;  // equal_keys.hpp, I1, I2
-      // If SQLite passed the values of a list one by one, it would compare each as if it had no
-      // affinity. With the whole list, it tests the condition itself.
+      // If SQLite passed the values of a list one by one, it would compare each value as if the
+      // value had no affinity. If SQLite passes the whole list, it tests the condition itself.
       return !columns_.has_number_keys() && sqlite3_vtab_in(info, i, 1) != 0 ? kListPlan
                                                                              : kProbePlan;
     }
@@ -87,7 +87,8 @@ bool FlashTable::best_index(sqlite3_index_info* info) {
   }
   // One number may equal several texts: 5 equals '5' and '05'. If SQLite were told that there is
   // only one row, an UPDATE would stop at the first, and SQLite would leave out a sort or a LEFT
-  // JOIN. The table may get such texts after the statement was prepared. A column of numbers can't.
+  // JOIN. The table may get such texts after the statement was prepared. A column of numbers can't
+  // get them.
   const bool unique = plan == kSeqPlan || (plan == kProbePlan && columns_.has_number_keys());
   info->idxFlags = unique ? SQLITE_INDEX_SCAN_UNIQUE : 0;
   if (plan != kScanPlan) {

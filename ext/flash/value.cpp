@@ -71,7 +71,8 @@ bool is_own_key(std::span<const std::byte> key, DigestKind kind) {
   return key[0] != kText || bytes.size() != 2 * digest_bytes(kind) || !from_hex(bytes, digest);
 }
 
-// Gives SQLite a value of type 1 to 4. Returns false if the bytes are not the only encoding of one.
+// Gives SQLite a value of type 1 to 4. Returns false if the bytes are not the one encoding that
+// such a value has.
 bool result_typed(sqlite3_context* context, std::byte type, std::span<const std::byte> bytes) {
   const auto* text = reinterpret_cast<const char*>(bytes.data());
   if (type == kInteger && is_own_integer(bytes)) {

@@ -99,8 +99,8 @@ void HashRingTable::Cursor::skip_gone() {
 
 // Returns a key's position on the ring. ketama's clients know texts only, so a key is taken as
 // CAST(key AS TEXT) gives it, a BLOB as its bytes. JavaScript has no integers, and binds 42 as
-// 42.0. From format 2 on, that is '42', too. core writes the text of other reals, not SQLite, so
-// that an owner does not depend on SQLite's version.
+// 42.0. From format 2 on, 42.0 is '42', too. The text of other reals comes from core, not from
+// SQLite, so that a key's owner does not depend on SQLite's version.
 uint64_t HashRingTable::Cursor::position_of(const KeyView& key) const {
   const HashRing& ring = live_.ring();
   if (ring.options().algorithm != RingAlgorithm::kKetama) {

@@ -165,8 +165,8 @@ Constraints read_constraints(sqlite3_index_info* info) {
   return found;
 }
 
-// `columns_used` has columns without a constraint, too. Only an UPDATE uses all of them, because no
-// query reads the command column.
+// `columns_used` has columns without a constraint, too. An UPDATE uses all columns, also the
+// command column, which a query has no reason to read.
 HashRingTable::Plan plan_of(const Constraints& found, uint64_t columns_used) {
   constexpr uint64_t kKeyColumns =
       uint64_t{1} << kKey | uint64_t{1} << kReplicas | uint64_t{1} << kReplica;
@@ -363,7 +363,7 @@ void HashRingTable::update(int count, sqlite3_value** values, sqlite3_int64& row
   }
 }
 
-// Throws if the image contradicts options that CREATE names. Others are replaced.
+// Throws if the image contradicts an option that CREATE names. The import replaces other options.
 void HashRingTable::expect_own_options(const RingImage& image) const {
   const RingOptions own = chosen_ring_options(name(), options_);
   const RingOptions& its = image.options;

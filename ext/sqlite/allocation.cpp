@@ -4,8 +4,9 @@
 //
 // Invariant: operator new aligns to 8 bytes and no more. sqlite3_malloc64() promises no more,
 // because an SQLite that is compiled without malloc_usable_size() puts the size, 8 bytes, before
-// each allocation. Compilers assume 16, so CMakeLists.txt tells them. Types that need more than 8
-// come to the aligned operator new: with libc++, a class that has a std::function in it.
+// each allocation. Compilers assume 16, so CMakeLists.txt tells them to assume 8. Types that need
+// more than 8 come to the aligned operator new: with libc++, a class that has a std::function in
+// it.
 //
 // Nothing in the module allocates before the entry point has the routine table, because no static
 // object has a constructor that does.
@@ -27,7 +28,8 @@ void* allocate(std::size_t bytes) noexcept {
   return sqlite3_api == nullptr ? nullptr : sqlite3_malloc64(bytes == 0 ? 1 : bytes);
 }
 
-// Aligns as asked, to 8 at least. Stores the address that SQLite gave in front of the one returned.
+// Aligns as asked, to 8 at least. In front of the returned address, stores the address that SQLite
+// gave.
 void* allocate(std::size_t bytes, std::align_val_t alignment) noexcept {
   static_assert(sizeof(void*) <= kAlignment);
   const std::size_t boundary = std::max(static_cast<std::size_t>(alignment), kAlignment);
@@ -38,7 +40,7 @@ void* allocate(std::size_t bytes, std::align_val_t alignment) noexcept {
   if (memory == nullptr) {
     return nullptr;
   }
-  // Multiples of 8 are given, so that there is a boundary 8 to `boundary` bytes further on.
+  // SQLite gives a multiple of 8. So the next boundary is 8 to `boundary` bytes further on.
   const std::size_t skipped = boundary - reinterpret_cast<std::uintptr_t>(memory) % boundary;
   char* const aligned = static_cast<char*>(memory) + skipped;
   std::memcpy(aligned - sizeof(memory), &memory, sizeof(memory));

@@ -117,8 +117,8 @@ std::optional<int64_t> parse_integer(std::string_view text) {
   return value;
 }
 
-// Returns how many bytes the UTF-8 character has that `text` begins with. Returns 0 if `text` does
-// not begin with one, or with one that moves the cursor.
+// Returns how many bytes the UTF-8 character at the start of `text` has. Returns 0 if there is no
+// character, or an ASCII control character, which may move the cursor.
 size_t character_bytes(std::string_view text) {
   const auto byte = [text](size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
@@ -196,7 +196,8 @@ std::string printable(std::string_view text) {
 
 namespace {
 
-// Converts all of the text, in any locale. Some C++ libraries convert no reals (libc++ before 20).
+// Converts the text as a whole, in any locale. std::from_chars() takes no reals in some C++
+// libraries (libc++ before 20).
 bool real_of(const std::string& text, double& value) {
 #if defined(__cpp_lib_to_chars)
   const char* const last = text.data() + text.size();

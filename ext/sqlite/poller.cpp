@@ -7,8 +7,9 @@ namespace cuckoo {
 // Ignores failures other than an interrupt and no memory. If an authorizer refuses the statement,
 // that is no reason to stop.
 Status Poller::ask() {
-  // Takes about a thousand instructions, so that SQLite calls a progress handler, too. It reads no
-  // row, and calls no function, because an application may have replaced that.
+  // The statement takes about a thousand instructions, so that SQLite calls a progress handler,
+  // too. It reads no row. It calls no function, because an application may have replaced the
+  // function.
   constexpr char kAsk[] =
       "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c WHERE x < 60)"
       " SELECT x FROM c WHERE x < 0";

@@ -114,7 +114,7 @@ void result_text_bytes(sqlite3_context* context, std::string_view text) {
   if (is_beyond_conversion(text) && is_utf16_database(sqlite3_context_db_handle(context)))
       [[unlikely]] {
     std::u16string wide = utf16_of(text);
-    // SQLite takes the first one for a mark, of either byte order, and removes it.
+    // SQLite takes U+FEFF at the start, in either byte order, for a byte order mark and removes it.
     if (wide.front() == kByteOrderMark || wide.front() == kSwappedByteOrderMark) {
       wide.insert(wide.begin(), kByteOrderMark);
     }

@@ -71,9 +71,9 @@ void LiveTable::retire() {
   note_place();
 }
 
-// If the page can't be read, nothing reads this table any more once it is retired. If SQLite may
-// have undone the transaction, throws, because the statement that this is a part of must not go on:
-// it would write without a transaction.
+// If the root page's number can't be read, nothing reads this table any more once it is retired. If
+// SQLite may have undone the transaction, this throws. Otherwise the running statement would go on,
+// and write without a transaction.
 void LiveTable::note_place() {
   root_ = 0;
   try {
@@ -95,7 +95,8 @@ void LiveTable::look_for_name() const {
   if (root_ == 0 || root_page() != root_) {
     throw SqlError(SQLITE_ABORT_ROLLBACK, table() + kGone);
   }
-  // If the other table has unflushed changes, the shadow tables may have half of a change.
+  // Another table may have this name now. If it has unflushed changes, the shadow tables may have
+  // half of a change.
   const std::shared_ptr<LiveTable> other = connection_.known_table(schema(), table());
   if (other != nullptr && other.get() != this && other->pending()) {
     throw SqlError(SQLITE_ABORT_ROLLBACK,
@@ -106,7 +107,8 @@ void LiveTable::look_for_name() const {
 }
 
 // Refuses a change by a statement that began before the table retired, because statements that
-// began later would not see it. Also refuses one whose transaction has ended, as SQLite does.
+// began later would not see it. Also refuses a statement whose transaction has ended, as SQLite
+// does.
 void LiveTable::expect_writable() const {
   if (retired_) {
     throw SqlError(SQLITE_LOCKED, table() + ": it was changed by DDL while it was written to");
@@ -234,10 +236,11 @@ void LiveTable::raise_failure(const Status& status, bool half_done) const {
   throw SqlError(half_done ? undoing_code(error.code()) : error.code(), error.message());
 }
 
-// SQLite announces a roll-back to a savepoint only to instances that it has asked to keep an
-// earlier one (VTable.iSavepoint in vtab.c). It has asked nothing of a table that was made in this
-// transaction. A nested statement that may fail half-way makes it ask. Then a roll-back of the
-// CREATE drops the pending changes, too. Without this, such a table would go on writing.
+// SQLite announces a roll-back to a savepoint only to instances that it has asked to keep that
+// savepoint or a later one (VTable.iSavepoint in vtab.c). It has asked nothing of a table that was
+// made in this transaction. The nested statement here may fail half-way, so SQLite opens a
+// savepoint for it and asks. Then a roll-back of the CREATE drops the pending changes, too. Without
+// this, such a table would go on writing.
 void LiveTable::announce() {
   announced_ = true;
   execute(store_.db(), sql_text(R"(INSERT INTO "%w"."%w_config" SELECT 0, 0 WHERE 0)",

@@ -12,7 +12,7 @@ namespace {
 // Returns whether the entry is no longer registered.
 bool take_back(sqlite3* db, const Registered& entry, bool running) noexcept {
   if (entry.arguments == Registered::kModule) {
-    // This can't fail. An error would come from an allocation before it.
+    // This can't fail. If it returns an error, an earlier allocation failed.
     sqlite3_create_module_v2(db, entry.name, nullptr, nullptr, nullptr);
     return true;
   }
@@ -74,8 +74,8 @@ std::optional<bool> can_call(sqlite3* db, const char* call) {
     return true;
   }
   const std::string text = sqlite3_errmsg(db);
-  // Makes the connection forget the error: with one, sqlite3_open() would fail after an automatic
-  // extension. An empty text, so that no authorizer is asked.
+  // Makes the connection forget the error. Otherwise sqlite3_open() would fail after an automatic
+  // extension. The text is empty, so that no authorizer is asked.
   execute(db, "");
   switch (code & 0xFF) {
     case SQLITE_NOMEM:

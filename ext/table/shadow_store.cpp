@@ -128,7 +128,7 @@ ShadowStore::HeldRecord::HeldRecord(ShadowStore& store) : store_(store) {
 // --- rows ----------------------------------------------------------------------------------------
 
 void ShadowStore::give_back_cache() noexcept {
-  constexpr uint64_t kLeastBytes = uint64_t{128} << 10;  // before the cache's size is asked
+  constexpr uint64_t kLeastBytes = uint64_t{128} << 10;  // bytes between two size checks
   if (cached_bytes_ - asked_bytes_ < kLeastBytes) {
     return;
   }

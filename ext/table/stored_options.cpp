@@ -29,7 +29,7 @@ int64_t StoredOptions::whole(const char* key, int64_t least, int64_t most) const
 
 double StoredOptions::number(const char* key, double least, double most) const {
   const ShadowStore::OptionValue& row = find(key, SQLITE_FLOAT);
-  expect(row.real >= least && row.real <= most, key);  // a NaN is not
+  expect(row.real >= least && row.real <= most, key);  // refuses NaN
   return row.real;
 }
 
