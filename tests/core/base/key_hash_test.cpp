@@ -78,9 +78,10 @@ TEST(KeyHash, logged_hash_keeps_the_leading_bits) {
   EXPECT_EQ(logged_hash(1, HashWidth::k63Bits), 0u);
 }
 
-// Filters on disk hold these: another hash function would turn every stored key into a miss.
+// Filters on disk hold hashes: another hash function would turn every stored key into a miss.
 TEST(KeyHash, I3_hashes_are_what_they_always_were) {
-  // The seed takes the kind's step away: XXH3's own published value for no bytes and seed 0.
+  // The seed cancels the kind's step. So this is XXH3's own published value for no bytes and seed
+  // 0.
   EXPECT_EQ(hash_text("", 0 - 2 * 0x9E3779B97F4A7C15), 0x2D06800538D394C2);
   EXPECT_EQ(hash_integer(0, 0), 0xC77B3ABB6F87ACD9);
   EXPECT_EQ(hash_integer(1, 42), 0xE3ACD5DEC7D7D3FB);

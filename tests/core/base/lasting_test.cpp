@@ -31,7 +31,7 @@ TEST(Lasting, takes_no_room_of_its_own) {
 }
 
 #if !defined(_WIN32)
-// Such a static variable costs no check at each use.
+// The program does not check at each use whether such a static variable was made.
 constinit Lasting<std::mutex> constant;
 
 TEST(Lasting, is_made_by_the_compiler_where_the_constructor_is_constexpr) {

@@ -18,7 +18,7 @@ TEST(Mix64, each_number_is_made_of_one) {
   EXPECT_EQ(unmix64(mix64(~uint64_t{0})), ~uint64_t{0});
 }
 
-// Stored formats depend on it.
+// Stored formats depend on mix64().
 TEST(Mix64, is_the_finalizer_of_SplitMix64) {
   EXPECT_EQ(mix64(kGoldenStep), 0xE220A8397B1DCDAF);  // its first number with the seed 0
   EXPECT_EQ(mix64(2 * kGoldenStep), 0x6E789E6AA1B965F4);

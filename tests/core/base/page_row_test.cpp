@@ -66,7 +66,7 @@ TEST(PageRow, every_other_length_is_found) {
   EXPECT_FALSE(decodes(longer, 7, 9));
 }
 
-// A changed format must be a new record version, never an accident.
+// Nobody may change the format by accident: another format needs a new record version.
 TEST(PageRow, stored_bytes_are_what_they_always_were) {
   const Bytes row = encode_page_row(content_of(8, 0), 0x0102030405060708, 0x1112131415161718);
   EXPECT_EQ(load_le<uint32_t>(&row[8]), 0x61ACC1D5u);

@@ -84,7 +84,7 @@ TEST(PageSet, a_moved_set_keeps_pages_and_marks) {
   EXPECT_EQ(assigned.backed_count(), 1u);
 }
 
-// Of a set with pages of its own and zero pages beside them, in one chunk and in others.
+// The set has one page of its own. Zero pages are beside it in the same chunk, and in other chunks.
 TEST(PageSet, I4_zero_pages_are_shared_until_they_are_changed) {
   PageSet pages(5000, kBytes);
   std::byte* const mine = pages.add(600, true);

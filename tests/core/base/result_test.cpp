@@ -14,7 +14,8 @@ Result<std::vector<std::string>> two() { return std::vector<std::string>{"a", "b
 Result<std::vector<std::string>> failed() { return invalid("a text that needs memory of its own"); }
 Status failure() { return invalid("a text that needs memory of its own"); }
 
-// A reference to a part of a temporary would end before the loop, or the use, begins.
+// A temporary ends before the loop, or the use, begins. So a reference to a part of it would
+// dangle.
 TEST(Result, of_a_temporary_gives_values) {
   static_assert(std::is_same_v<decltype(two().value()), std::vector<std::string>>);
   static_assert(std::is_same_v<decltype(two().error()), Error>);

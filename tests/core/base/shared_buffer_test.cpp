@@ -10,7 +10,7 @@
 namespace cuckoo {
 namespace {
 
-// A buffer of its maker's own whose content `number` says.
+// Makes a buffer that nobody shares yet. Its content follows from `number`.
 std::byte* filled(size_t bytes, uint64_t number) {
   std::byte* const own = make_buffer(bytes);
   for (size_t at = 0; at < bytes; ++at) {
@@ -80,7 +80,7 @@ TEST(SharedBuffer, I2_a_changed_one_is_shared_by_its_new_content) {
   expect_figures(0, 0);
 }
 
-// Many, in any order: the table grows, and is empty again.
+// A call that gets no memory leaves all buffers and their holders as they were.
 TEST(SharedBuffer, I4_without_memory_for_a_copy_nothing_changes) {
   const std::byte* const one = share_buffer(filled(100, 1));
   const std::byte* const again = share_buffer(filled(100, 1));
@@ -136,7 +136,7 @@ TEST(SharedBuffer, I1_I3_follows_a_model) {
   expect_figures(0, 0);
 }
 
-// Of several threads each writes only what is its own, and sees what it put in.
+// Each of several threads writes only to buffers of its own, and sees the content that it put in.
 TEST(SharedBuffer, threads_share_change_and_release) {
   test::in_threads(4, [](int thread) {
     std::mt19937_64 random(static_cast<uint64_t>(thread));

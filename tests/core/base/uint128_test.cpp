@@ -10,7 +10,7 @@ namespace {
 
 constexpr TwoWords wide(uint64_t high, uint64_t low) { return TwoWords(high) << 64 | low; }
 
-// Known without a wider type.
+// These results are known without a wider type.
 static_assert(TwoWords(UINT64_MAX) + 1 == wide(1, 0));
 static_assert(wide(1, 0) - 1 == TwoWords(UINT64_MAX));
 static_assert(TwoWords(UINT64_MAX) * UINT64_MAX == wide(UINT64_MAX - 1, 1));

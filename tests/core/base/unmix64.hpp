@@ -1,4 +1,4 @@
-// What mix64() makes a number of: for tests that choose where something is placed.
+// unmix64(x) is the number of which mix64() makes x. Tests choose by it where something is placed.
 #pragma once
 
 #include <cstdint>

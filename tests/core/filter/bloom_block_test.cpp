@@ -72,7 +72,7 @@ TEST(Avx2Block, sets_and_tests_one_bit_in_each_lane) {
   expect_bits_of_the_mask<Avx2Block>();
 }
 
-// One bit missing in one of several blocks.
+// A test of one to four blocks must notice one bit that is missing in one of them.
 template <class Block>
 CUCKOO_AVX2 void expect_all_blocks_count() {
   std::mt19937_64 random(2);

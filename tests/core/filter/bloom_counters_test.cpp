@@ -39,7 +39,7 @@ class Model {
     }
     return least;
   }
-  // Every counter and every overflow entry is what the copies say.
+  // Every counter and every overflow entry agrees with the copies in the model.
   void expect_same(const std::string& what) const {
     std::vector<OverflowTable::CellCount> overflow;
     for (uint64_t cell = 0; cell < filter_.geometry().cells(); ++cell) {
@@ -64,7 +64,8 @@ class Model {
   std::map<uint64_t, uint64_t> cells_;
 };
 
-// Few cells, many copies, all four ways to insert, removes of what is there and of what is not.
+// The test inserts many copies into few cells: singly, by a builder and in batches. It removes
+// hashes that are there and hashes that are not.
 TEST(CountingBloom, I4_behaves_as_a_map_of_copies) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     const uint64_t cells = seed % 5 == 0 ? 7 : 40 + seed * 13;
@@ -116,7 +117,7 @@ TEST(CountingBloom, I4_behaves_as_a_map_of_copies) {
   }
 }
 
-// Against a multiset of keys: a counting filter may count too many, never too few.
+// The test compares with a multiset of keys. A counting filter may count too many, never too few.
 TEST(CountingBloom, I1_never_counts_less_than_there_are) {
   const auto filter = whole_filter(sized(kCounting, 2000, 0.01));
   std::map<uint64_t, uint64_t> keys;
@@ -282,7 +283,7 @@ TEST(CountingBloom, unite_adds_counters_and_their_overflow) {
     EXPECT_EQ(one->overflow().counts(), both->overflow().counts());
     EXPECT_EQ(one->occupied(), both->occupied());
     expect_good(*one);
-    // With itself: everything twice.
+    // A filter that is united with itself holds everything twice.
     ASSERT_TRUE(other->unite(*other).ok());
     expect_good(*other);
     for (uint64_t i = 0; i < 80; ++i) {
@@ -321,7 +322,7 @@ TEST(CountingBloom, I4_check_wants_one_overflow_entry_for_each_counter_of_15) {
   while (filter->overflow().remove(cell)) {
   }
   EXPECT_EQ(message_of(filter->check()), "3 counters are 15, expected 2, one per overflow cell");
-  // Damaged as it is, nothing breaks.
+  // The damaged filter still removes and counts.
   EXPECT_TRUE(filter->remove(nth_hash(1, 1)));
   EXPECT_GT(filter->count(nth_hash(1, 1), {}), 10u);
   const auto plain = whole_filter({FilterKind::kBloom, 200, 3, 64});

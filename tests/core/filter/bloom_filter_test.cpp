@@ -163,7 +163,7 @@ TEST(BloomCells, page_of_equals_division_at_every_border) {
   }
 }
 
-// Each cell as likely as any other, for hashes that have 47 bits only.
+// Each cell is as likely as any other, also for hashes that have only 47 bits.
 TEST(BloomCells, are_even) {
   for (const FilterKind kind : kHashedKinds) {
     const bool blocked = kind == FilterKind::kBlockedBloom;
@@ -365,7 +365,8 @@ uint64_t false_positives(const BloomFilter& filter, uint64_t seed, uint64_t prob
   return total;
 }
 
-// Measured, the formula and what was asked for agree; 2000 false positives or more: 2.2 % noise.
+// The measured rate, the formula's and the one that was asked for agree. Each measurement has 2000
+// false positives or more, so its noise is at most 2.2 %.
 TEST(BloomRates, a_million_keys) {
   for (const FilterKind kind : {FilterKind::kBloom, FilterKind::kBlockedBloom}) {
     for (const double rate : {0.03, 0.01, 0.001, 1e-4}) {
@@ -387,8 +388,8 @@ TEST(BloomRates, a_million_keys) {
   }
 }
 
-// The mean over many small filters, whose cells are few, and so few that hashes with little between
-// them would show: plain double hashing gives 1000 keys at 1e-6 forty times the rate.
+// The rates are means over many small filters. Their cells are so few that hashes which depend on
+// each other would show: plain double hashing gives 1000 keys at 1e-6 forty times the rate.
 TEST(BloomRates, small_filters_hold_the_rate) {
   const struct {
     double rate;
@@ -427,7 +428,7 @@ TEST(BloomRates, small_filters_hold_one_in_a_million) {
         filter->insert_batch(hashes_of(seed, capacity));
         found += false_positives(*filter, seed << 20, kProbes / kFilters);
       }
-      // 20 of them expected at most: 22 and three standard deviations
+      // At most 20 are expected. The limit is 22 and three standard deviations.
       EXPECT_LE(found, 36u) << name(kind) << " " << capacity;
     }
   }

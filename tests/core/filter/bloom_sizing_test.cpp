@@ -261,7 +261,7 @@ TEST(SizeBloom, given_hashes_hold_the_rate) {
       }
     }
   }
-  // One hash and 2^-30 take 2^30 bits per key.
+  // With one hash, a rate of 2^-30 takes 2^30 bits per key.
   EXPECT_TRUE(size_bloom(FilterKind::kBloom, 1000, kMinRate, 1, kPageBytes).ok());
   EXPECT_TRUE(fails_saying(
       size_bloom(FilterKind::kBloom, 1000000, kMinRate, 1, kPageBytes), ErrorCode::kInvalid,
@@ -485,7 +485,7 @@ TEST(StoredBloom, I2_whatever_is_accepted_is_sound) {
 
 // ---- full
 
-// The cells in use after n keys, as likely as any: a normal deviate around the expectation.
+// The expected number of cells in use after so many keys, rounded.
 uint64_t cells_after(const BloomGeometry& geometry, double keys) {
   return static_cast<uint64_t>(std::llround(expected_cells(geometry, keys)));
 }

@@ -5,7 +5,7 @@
 namespace cuckoo {
 namespace {
 
-// The definition of a bucket's bits, read without haste.
+// These functions decode a bucket as its bits are defined, with no care for speed.
 uint32_t decode_rank(uint32_t rank) { return rank_table()[rank]; }
 
 // `bits` holds shape.bits() bits; those above are ignored.
@@ -24,7 +24,7 @@ BucketValues decode_bucket(const BucketShape& shape, uint128 bits) {
   return values;
 }
 
-// I1 and I2.
+// Whether the bits keep I1 and I2.
 bool valid_bucket(const BucketShape& shape, uint128 bits) {
   const uint32_t rank_mask = (uint32_t{1} << shape.rank_bits) - 1;
   const uint32_t rank = static_cast<uint32_t>(bits >> (kBucketSlots * shape.low_bits)) & rank_mask;
@@ -82,7 +82,8 @@ TEST(Bucket, narrowest_shape_is_the_narrowest) {
   }
 }
 
-// Every multiset of four highs: ranks are 0, 1, 2 … without gaps, and decode to what was encoded.
+// The multisets of four highs have the ranks 0, 1, 2 … without gaps. Each rank decodes to its
+// multiset.
 TEST(Bucket, I1_ranks_number_the_multisets_of_every_radix) {
   for (const uint32_t radix : {16u, 19u, 23u, 28u}) {
     uint32_t expected = 0;
@@ -145,7 +146,8 @@ TEST(Bucket, I3_all_zero_bits_are_an_empty_bucket) {
   }
 }
 
-// Valid buckets are exactly those that encode_bucket makes. All 2^12 … 2^19 bit patterns.
+// Valid buckets are exactly those that encode_bucket makes. The test tries all 2^12 … 2^19 bit
+// patterns.
 TEST(Bucket, valid_bucket_accepts_exactly_the_encodings) {
   for (const BucketShape& shape : all_bucket_shapes()) {
     if (shape.bits() > 19) {

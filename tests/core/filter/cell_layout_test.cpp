@@ -23,7 +23,7 @@ void add_pages(Filter& filter) {
   }
 }
 
-// With some copies, so that there is an overflow table.
+// A multiset gets copies of some hashes, so that it has an overflow table.
 std::unique_ptr<Filter> build_sample(const Sample& sample) {
   std::unique_ptr<Filter> made = must(make_filter(sample.spec, sample.capacity, kPageBytes));
   Filter& filter = *made;
@@ -37,7 +37,7 @@ std::unique_ptr<Filter> build_sample(const Sample& sample) {
   return made;
 }
 
-// Several pages of kPageBytes bytes each, and buckets of many widths.
+// These samples have several pages of kPageBytes bytes each, and buckets of many widths.
 const std::vector<Sample>& large_samples() {
   static const std::vector<Sample> samples = {
       {"cuckoo", {FilterKind::kCuckoo, 0.01}, 20000, 15000},

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kRates[] = {0.25, 0.03, 0.01, 0.001, 1e-4, 1e-6, kMinRate};
 
-// Every shape there is, M buckets each, small pages so that there are many.
+// Every shape there is, with `buckets` buckets each. Pages are small, so that there are many.
 std::vector<CuckooGeometry> all_geometries(uint64_t buckets) {
   std::vector<CuckooGeometry> geometries;
   for (const BucketShape& shape : all_bucket_shapes()) {
@@ -149,8 +149,8 @@ TEST(CuckooFilter, I1_I2_every_shape_holds_what_was_inserted_and_empties) {
   }
 }
 
-// contains() compares lanes or encoded buckets, count() decoded values: strangers too must get one
-// answer.
+// contains() compares lanes or encoded buckets, and count() compares decoded values. Both must give
+// the same answer, also to strangers.
 TEST(CuckooFilter, contains_agrees_with_count_for_every_shape) {
   for (const CuckooGeometry& geometry : all_geometries(60)) {
     CuckooFilter filter = whole_cuckoo(geometry);
@@ -313,7 +313,7 @@ void run_model(const CuckooGeometry& geometry, uint64_t seed, int steps, uint64_
     const uint64_t hash = nth_hash(seed, random() % 4 == 0 ? random() % 4 : random() % keys);
     const uint64_t cell = filter.cell(hash);
     uint64_t& expected = model[cell];
-    // slowly between filling and emptying
+    // The test fills the filter for `keys` steps, then empties it for as many.
     const bool filling = (step / static_cast<int>(keys)) % 2 == 0;
     if (random() % 8 < (filling ? 6u : 2u)) {
       ASSERT_EQ(filter.insert(hash), expected != 0);
@@ -368,7 +368,8 @@ TEST(CuckooFilter, I5_digest_does_not_depend_on_the_order) {
   EXPECT_NE(one.digest(), other.digest());
 }
 
-// In arrays of 16-bit slots, of 32-bit slots, and in the pages.
+// The first build uses an array of 16-bit slots, the second one of 32-bit slots, the third the
+// pages.
 TEST(CuckooFilter, I6_builds_leave_the_bytes_they_always_left) {
   constexpr uint64_t kKeys = 3000;
   std::vector<uint64_t> hashes = hashes_of(41, kKeys - 7);
@@ -471,7 +472,7 @@ TEST(CuckooFilter, insert_and_remove_mark_exactly_the_pages_they_change) {
   }
 }
 
-// Also those that go through the array of all buckets.
+// This holds also for batches that go through the array of all buckets.
 TEST(CuckooFilter, batches_mark_exactly_the_pages_they_change) {
   CuckooFilter filter = cuckoo_for(3000, 0.01, 64);
   filter.insert_batch(hashes_of(5, 1000));
@@ -533,8 +534,8 @@ TEST(CuckooPage, each_bucket_of_a_page_is_validated) {
   }
 }
 
-// A page of random bits; with `ranks_in_range` it is what validate_page lets through: every rank
-// exists, but values need not be sorted.
+// A page of random bits. With `ranks_in_range`, validate_page accepts it: every rank exists, but
+// values need not be sorted.
 std::vector<std::byte> random_page(const CuckooGeometry& geometry, uint64_t index,
                                    bool ranks_in_range, std::mt19937_64& random) {
   std::vector<std::byte> content(geometry.content_bytes(index));
@@ -560,8 +561,8 @@ std::vector<std::byte> random_page(const CuckooGeometry& geometry, uint64_t inde
   return content;
 }
 
-// Whatever a page holds, no operation may read or write outside of it (the sanitizers watch); and
-// on pages that validate_page accepts every operation keeps its word.
+// Whatever a page holds, no operation may read or write outside of it (the sanitizers watch). On
+// pages that validate_page accepts, every operation keeps its word.
 TEST(CuckooPage, random_bytes_never_crash_an_operation) {
   std::mt19937_64 random(17);
   for (const CuckooGeometry& geometry : all_geometries(40)) {
@@ -607,7 +608,7 @@ TEST(CuckooCheck, finds_a_wrong_count_an_unsorted_bucket_and_a_bad_overflow_cell
   beyond.overflow().add(10 * fingerprints);
   EXPECT_EQ(message(beyond), "overflow cell " + std::to_string(10 * fingerprints) +
                                  " is of bucket 10, expected less than 10");
-  // the pair's larger bucket does not name a cell
+  // The smaller bucket of a pair names the cell. An overflow cell of the larger one is an error.
   for (uint64_t i = 0; i < 20; ++i) {
     const CuckooFilter::Place place = filter.locate(nth_hash(2, i));
     CuckooFilter other = whole_cuckoo(geometry);

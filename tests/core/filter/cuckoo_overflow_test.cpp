@@ -8,7 +8,8 @@ namespace cuckoo {
 namespace {
 
 TEST(CuckooOverflow, keys_with_copies_overflow_where_there_is_no_room_and_nowhere_else) {
-  // Of the entries, by copies: what searches of 20,000 nodes leave without a place, and 1 % more.
+  // For each number of copies, the most entries that may overflow, as a part of all: what searches
+  // of 20,000 nodes leave without a place, and 1 % more.
   const double most[] = {0, 0.0001, 0.0477, 0.1188, 0.1367, 0.1728, 0.1441, 0.1281, 0.1076};
   for (uint64_t copies = 1; copies <= 8; ++copies) {
     constexpr uint64_t kKeys = 20000;
@@ -41,7 +42,7 @@ TEST(CuckooOverflow, keys_counted_in_the_overflow_table_take_no_room_from_others
   expect_good(filter, "counted");
 }
 
-// What goes to the overflow table decides where the next ones go, so nothing may overtake it.
+// An entry that goes to the overflow table decides where the next ones go, so none may overtake it.
 TEST(CuckooOverflow, a_builder_leaves_what_single_inserts_leave) {
   constexpr uint64_t kKeys = 8000;
   for (uint64_t seed = 0; seed < 10; ++seed) {
@@ -78,7 +79,7 @@ TEST(CuckooOverflow, a_builder_leaves_what_single_inserts_leave) {
   }
 }
 
-// A long search for each entry that finds no room takes minutes where there are millions.
+// If millions of entries find no room, a long search for each of them takes minutes.
 TEST(CuckooOverflow, searches_are_given_up_soon_where_many_found_nothing) {
   constexpr uint64_t kKeys = 20000;
   constexpr uint64_t kCopies = 4;

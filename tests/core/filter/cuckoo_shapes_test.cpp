@@ -8,7 +8,7 @@ namespace {
 
 using Answer = Filter::Answer;
 
-// One filter, asked both ways.
+// Asks one filter in both ways, and expects the same answers.
 void expect_same_answers(CuckooFilter& filter, uint64_t seed, uint64_t hashes,
                          const std::string& what) {
   std::vector<Answer> answers;
@@ -73,7 +73,7 @@ TEST(CuckooProbe, both_ways_look_into_the_overflow_table) {
   }
 }
 
-// Too many pages for a list of them.
+// The first filter has as many pages as a PageSet lists, the second has one too many.
 TEST(CuckooProbe, both_ways_agree_on_a_filter_of_many_pages) {
   const BucketShape shape = shape_of(16, 9);
   for (const uint64_t pages : {PageSet::kMaxListed, PageSet::kMaxListed + 1}) {
@@ -106,7 +106,7 @@ void expect_same_filters(const CuckooFilter& one, const CuckooFilter& other,
   ASSERT_EQ(one.pages().dirty(), other.pages().dirty()) << what;
 }
 
-// From empty to beyond full, with copies, and with removes in between.
+// The test fills both from empty to beyond full, with copies, and removes some in between.
 TEST(CuckooInsert, I1_both_ways_leave_the_same_bytes_in_every_shape) {
   for (const BucketShape& shape : all_bucket_shapes()) {
     const CuckooGeometry geometry{60, shape, 192};
@@ -139,7 +139,7 @@ TEST(CuckooInsert, both_ways_leave_the_same_bytes_at_any_size) {
       for (CuckooFilter* const filter : {&chosen, &batched, &portable}) {
         filter->pages().complete();
       }
-      // Batches of less than half of the buckets, so that they go to the pages.
+      // Each batch is smaller than half of the buckets, so that it goes to the pages.
       const std::vector<uint64_t> hashes = hashes_of(7, capacity);
       for (size_t i = 0; i < hashes.size(); i += 10) {
         const auto batch = std::span(hashes).subspan(i, std::min<size_t>(10, hashes.size() - i));
@@ -158,7 +158,7 @@ TEST(CuckooInsert, both_ways_leave_the_same_bytes_at_any_size) {
   }
 }
 
-// Through ever longer searches, to the first one that is given up.
+// The searches become longer and longer, up to the first one that is given up.
 TEST(CuckooInsert, both_ways_move_along_the_same_paths_and_give_up_at_the_same_time) {
   for (const BucketShape& shape : all_bucket_shapes()) {
     for (const uint64_t buckets : {1u, 2u, 3u, 4u, 7u, 20u, 100u, 301u}) {
@@ -186,8 +186,9 @@ TEST(CuckooInsert, both_ways_move_along_the_same_paths_and_give_up_at_the_same_t
   }
 }
 
-// What a filter holds follows from its statements, whatever build ran them. The last of these
-// hashes has one bucket, and finds no room: where a search leads and ends decides what is in pages.
+// What a filter holds follows from its statements, whatever build ran them. Where a search leads
+// and where it ends decides what is in the pages. The last of these hashes has one bucket, and
+// finds no room.
 TEST(CuckooInsert, a_hash_of_one_bucket_searches_as_ever) {
   const BucketShape shape = shape_of(28, 7);
   for (const bool portable : {false, true}) {
@@ -209,8 +210,8 @@ TEST(CuckooInsert, a_hash_of_one_bucket_searches_as_ever) {
   }
 }
 
-// Buckets that no insert leaves behind: low parts in no order, empty slots between others. Of many
-// bits they are full.
+// No insert leaves such buckets: their low parts have no order, and empty slots are between others.
+// With `full`, most bits are random, and most slots are in use.
 void expect_same_bytes_in_unsorted_buckets(bool full) {
   std::mt19937_64 random(8);
   for (const BucketShape& shape : all_bucket_shapes()) {
@@ -221,7 +222,7 @@ void expect_same_bytes_in_unsorted_buckets(bool full) {
     for (uint64_t page = 0; page < geometry.page_count(); ++page) {
       std::byte* const one = chosen.pages().add(page, true);
       std::byte* const other = portable.pages().add(page, true);
-      // Few bits, so that high parts are equal, and slots empty.
+      // Few bits are set, so that high parts are equal and slots are empty.
       const size_t size = geometry.content_bytes(page);
       for (size_t i = 0; i + 1 < size; ++i) {
         const uint64_t few = random() & random() & random();

@@ -13,7 +13,7 @@ namespace {
 
 bool is_logged(FilterKind kind) { return !traits_of(kind).pairs; }
 
-// A filter without any page in memory, of which nothing leads out of bounds.
+// Expects a filter without any page in memory, and no number in it that leads out of bounds.
 void expect_sound(const Filter& filter) {
   const PageSet& pages = filter.pages();
   ASSERT_GE(pages.page_count(), 1u);
@@ -71,7 +71,7 @@ TEST(FilterFactory, made_of_a_spec_and_again_of_its_words) {
   }
 }
 
-// Other pages, the same filter: the words say all.
+// A filter with pages of another size has the same words.
 TEST(FilterFactory, words_do_not_depend_on_the_page_size) {
   for (const FilterKind kind : kFilterKinds) {
     const GeometryWords words = make_filter(spec_of(kind), 5000, kPageBytes).value()->words();
@@ -220,7 +220,7 @@ TEST(FilterFactory, unknown_kinds_are_refused) {
   }
 }
 
-// The largest there may be, but for counters: only the page table is allocated.
+// These are the largest filters of every kind but the counting one. Only page tables are allocated.
 TEST(FilterFactory, giants_are_made_without_their_pages) {
   for (const auto& [kind, words] :
        {std::pair(FilterKind::kCuckoo, GeometryWords{kMaxCapacity, 16, 0}),
@@ -247,7 +247,7 @@ TEST(FilterSpec, rates_are_those_that_a_table_can_keep) {
     for (const double rate : {0.0, -0.1, kSubnormal, 1.0, nan}) {
       EXPECT_NE(spec_refusal({kind, rate}).find("a false positive rate of"), std::string::npos);
     }
-    // A legacy file knows no bounds but those.
+    // check_spec() accepts a rate outside of kMinRate … kMaxRate only for a legacy filter.
     for (const double rate : {std::numeric_limits<double>::min(), kMinRate / 1.01, 0.26, 0.999}) {
       EXPECT_EQ(spec_refusal({kind, rate}) == "", legacy) << rate;
     }

@@ -54,7 +54,7 @@ class Filters : public ::testing::TestWithParam<FilterKind> {
       ASSERT_GE(filter.count(hash, {}), multiset() ? count : 1);
     }
   }
-  // The same cells; byte for byte where that is promised (I2).
+  // Both have the same cells, and the same bytes where that is promised (I2).
   static void expect_same(const Filter& a, const Filter& b) {
     EXPECT_EQ(a.digest(), b.digest());
     if (a.canonical()) {
@@ -129,7 +129,7 @@ TEST_P(Filters, uniting_can_be_stopped) {
   }
 }
 
-// A filter for a trillion of keys is used, checked and united like any other.
+// A filter for 2^38 keys is used, checked and united like any other.
 TEST_P(Filters, I4_giants_take_memory_and_time_for_what_is_in_them) {
   const std::unique_ptr<Filter> one = made(uint64_t{1} << 38, false, kPageBytes);
   const std::unique_ptr<Filter> other = made(uint64_t{1} << 38, false, kPageBytes);
@@ -247,7 +247,8 @@ TEST_P(Filters, I4_an_answer_needs_the_pages_of_its_hash_and_no_other) {
       ASSERT_EQ(cold->probe(hash), full->probe(hash));
     }
     absent += cold->probe(hash) == Filter::Answer::kAbsent ? 1 : 0;
-    // Some of the pages are never a wrong answer: what is not known is not loaded, or absent.
+    // With one of its pages, a hash never gets a wrong answer: kNotLoaded, or what the full filter
+    // says.
     const std::unique_ptr<Filter> half = made(3000, false, 64);
     load(*half, *needed.begin());
     ASSERT_TRUE(half->probe(hash) == Filter::Answer::kNotLoaded ||

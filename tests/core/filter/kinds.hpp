@@ -83,12 +83,13 @@ class KindsTest : public ::testing::TestWithParam<FilterCase> {
   static bool is_cuckoo() { return GetParam().kind == FilterKind::kCuckoo; }
 };
 
-// The i-th key of a table.
+// The hash of a table's i-th key.
 inline uint64_t nth_hash(uint64_t i, HashWidth width = HashWidth::k47Bits) {
   return nth_hash(17, i, width);
 }
 
-// Do both hold the same in all cells? Of one kind, geometry and page size; absent pages are zero.
+// Do both hold the same in all cells? They must have one kind, geometry and page size. Absent pages
+// count as zeros.
 inline bool equal_cells(const Filter& a, const Filter& b) {
   const auto byte_of = [](const Filter& filter, uint64_t page, size_t i) {
     const std::byte* const bytes = filter.pages().find(page);

@@ -34,7 +34,7 @@ TEST(Murmur, is_the_published_hash) {
   EXPECT_EQ(static_cast<uint32_t>(murmur_hash_64a(hashes, 0)), 0x1F0D3804u);
 }
 
-// By another implementation (Python's integers).
+// Another implementation (Python's integers) computed these pairs.
 TEST(Murmur, golden_pairs) {
   const struct {
     std::string_view key;

@@ -6,7 +6,7 @@
 namespace cuckoo {
 namespace {
 
-// Of so few cells that most come again, and of so many that the table grows.
+// Some runs have so few cells that most come again, others so many that the table grows.
 class OverflowTableOf : public ::testing::TestWithParam<uint64_t> {};
 
 INSTANTIATE_TEST_SUITE_P(Cells, OverflowTableOf, ::testing::Values(3, 50, 3000, uint64_t{1} << 62),

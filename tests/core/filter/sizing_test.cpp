@@ -16,7 +16,7 @@ CuckooGeometry sized(uint64_t capacity, double rate) {
   return must(size_cuckoo(capacity, rate, kPageBytes));
 }
 
-// What the pages take, each with its checksum.
+// The bits per key that the pages take, each page with its checksum.
 double stored_bits_per_key(const CuckooGeometry& geometry, uint64_t capacity) {
   const uint64_t last = geometry.page_count() - 1;
   const uint64_t bytes = last * (geometry.content_bytes(0) + kPageCrcBytes) +

@@ -116,7 +116,7 @@ TEST(FlashCheckpoint, what_this_geometry_can_not_have_is_refused) {
   EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.pieces[0].first_hash = 0xA1A2A3A5; }));
 }
 
-// Whatever bytes are read are those that would be written of what they say.
+// If bytes can be read as a checkpoint, then writing that checkpoint gives the same bytes.
 TEST(FlashCheckpoint, no_other_bytes_say_the_same) {
   const Bytes own = sample_bytes();
   const auto expect_own = [](const Bytes& bytes) {

@@ -7,7 +7,7 @@ namespace {
 
 class FlashCollectorTest : public FormattedOnBothDevices {
  protected:
-  // A block with `live` records that are live, and many that are dead; no part of the tail.
+  // Makes a block that has `live` live records and many dead ones. It is no part of the tail.
   uint32_t half_dead_block(int live) {
     const uint32_t block = parts.fill_block("old ");
     for (const auto& [key, record] : std::map(parts.entries)) {

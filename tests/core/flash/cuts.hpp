@@ -113,7 +113,7 @@ struct FlashCutCase {
     return out.str();
   }
 
-  // False: no id.
+  // Returns false if the text is no id.
   bool parse(const std::string& id, std::vector<FlashCut>& path) {
     std::istringstream in(id);
     char x = 0;
@@ -139,7 +139,7 @@ struct FlashCutCase {
 // Passes everything on to a simulator, and before each step says what cuts would make of it.
 class CuttingDevice final : public FlashDevice {
  public:
-  // Is this cut of interest? Then the state after it is handed over.
+  // Is this cut of interest? If so, Torn gets the state that the cut leaves.
   using Wanted = std::function<bool(const FlashCut&)>;
   using Torn = std::function<void(const FlashCut&, const FlashSimulator::State&)>;
 
@@ -198,10 +198,10 @@ class FlashCutExplorer {
     unsigned keys = 40;
     size_t large_bytes = 3000;
     uint64_t actions = 100;
-    // Cuts in `window` actions out of each `period`.
+    // There are cuts in the last `window` actions of each `period`.
     uint64_t window = 1;
     uint64_t period = 1;
-    // Per depth: one cut in so many. As many cuts nest as there are numbers.
+    // For each depth, one cut in so many is made. As many cuts nest as there are numbers.
     std::vector<uint64_t> every{1};
     std::vector<FlashCut> only;  // this one, if any
   };
@@ -212,7 +212,7 @@ class FlashCutExplorer {
     }
   }
 
-  // Empty, or what went wrong, with the id.
+  // Returns an empty text, or what went wrong, with the id.
   const std::string& run() {
     FlashSimulator device(options_.which.geometry, options_.which.seed);
     if (options_.which.seed >= kFailingSeeds) {
@@ -306,7 +306,7 @@ class FlashCutExplorer {
     return status.ok();
   }
 
-  // The store holds `a`, or `b`, as a whole; which is left in `a`.
+  // The store must hold `a` or `b` as a whole. The one that it holds is left in `a`.
   bool holds(FlashStore& store, FlashModel& a, const FlashModel& b, const char* when) {
     const std::string differs = difference(store, a);
     if (!differs.empty()) {

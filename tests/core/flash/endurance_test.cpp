@@ -1,13 +1,14 @@
-// A flash store on a device whose blocks fail by rule, as that of a table does: from the first
-// erase to the last, and into a second life. Nothing is lost on the way, and each store that mounts
-// or follows finds the same bad blocks.
+// A flash store lives on a device whose blocks fail by rule, as a table's device does: from the
+// first erase to the last, and into a second life. Nothing is lost on the way, and each store that
+// mounts or follows finds the same bad blocks.
 #include "tests/core/flash/harness.hpp"
 #include "tests/support/script.hpp"
 
 namespace cuckoo {
 namespace {
 
-// In memory, changed atomically by the test; it can grow, and it watches over the rules.
+// A device in memory that can grow. The test changes it atomically. It refuses to program bytes
+// that are not erased.
 class WearingDevice final : public FlashDevice {
  public:
   WearingDevice(const FlashGeometry& geometry, uint64_t seed)
@@ -98,7 +99,8 @@ class Life {
     return geometry;
   }
 
-  // Changes with savepoints, and a commit or a roll-back; then everybody sees the same.
+  // Makes changes with savepoints, and commits them or rolls them back. Then everybody sees the
+  // same.
   void transact(bool& full) {
     ++transactions_;
     ASSERT_EQ(store_.mark(), 0U);
@@ -204,7 +206,7 @@ class Life {
     }
   }
 
-  // Blocks fail by the rule and by nothing else; what is free is erased.
+  // Blocks fail by the rule and by nothing else. Free blocks are erased.
   void check_wear() {
     for (uint32_t block = 0; block < store_.blocks().touched(); ++block) {
       const FlashBlock state = store_.blocks().at(block);
@@ -226,7 +228,7 @@ class Life {
     }
   }
 
-  // New blocks for a worn-out device: what could not be written can be now.
+  // A worn-out device gets new blocks. Then the store can write again.
   void grow() {
     ASSERT_EQ(difference(store_, model_), "");
     const uint32_t blocks = device_.geometry().blocks + 20 + store_.blocks().bad_count();

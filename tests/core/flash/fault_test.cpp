@@ -68,7 +68,7 @@ FlashGeometry geometry_of(uint64_t seed) {
 
 class FlashWearFailure : public ::testing::TestWithParam<WearFailure> {};
 
-// Every block fails at some time, until too few are left: then it is full, and reads well.
+// Blocks fail one after the other until too few are left. Then the store is full, and reads well.
 TEST_P(FlashWearFailure, retires_blocks_and_loses_nothing) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     SCOPED_TRACE(seed);
@@ -93,12 +93,12 @@ TEST_P(FlashWearFailure, retires_blocks_and_loses_nothing) {
     EXPECT_TRUE(faulty.worn_out);
     EXPECT_GT(bad, 0U);
     ASSERT_EQ(faulty.compared(), "");
-    // Also after another mount.
+    // The same is true after another mount.
     ASSERT_EQ(faulty.remounted(), "") << "mounted when worn out";
   }
 }
 
-// Blocks that fail in the middle of what they hold.
+// Blocks fail at any moment, also when a part of them is written.
 TEST_P(FlashWearFailure, at_any_moment) {
   if (GetParam() == WearFailure::kReadError) {
     GTEST_SKIP() << "what is in such a block is lost";
@@ -157,7 +157,7 @@ TEST(FlashBadBlocks, all) {
   EXPECT_TRUE(fails(faulty.store->format(), ErrorCode::kFull));
 }
 
-// A device that held another store before.
+// The device held another store before.
 TEST(FlashFormat, takes_a_used_device) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
@@ -206,7 +206,8 @@ std::string wrong_answers(FlashStore& store, const FlashModel& model) {
   return {};
 }
 
-// Now and then a bit of what is read is wrong: an error, and after another mount all is well.
+// Now and then the device reads a wrong bit. The store may report an error. After another mount all
+// is well.
 TEST(FlashFlips, of_reads_never_give_a_wrong_answer) {
   constexpr unsigned kScripts = 60;
   constexpr unsigned kOperations = 1000;
@@ -237,7 +238,7 @@ TEST(FlashFlips, of_reads_never_give_a_wrong_answer) {
           mounted = faulty.store->mount();
         }
         ASSERT_STATUS(mounted);
-        // What failed may have been complete nevertheless.
+        // An operation that failed may have been complete nevertheless.
         if (!done.ok() && !wrong_answers(*faulty.store, faulty.model).empty()) {
           perform(faulty.model, operation);
         }
@@ -252,8 +253,8 @@ TEST(FlashFlips, of_reads_never_give_a_wrong_answer) {
   EXPECT_LT(errors, kScripts * kOperations / 20);
 }
 
-// One stored bit is wrong: that is found, or does not matter. The one exception: the last record
-// before a mount, whose damage looks like that of a power cut; so another follows here.
+// A wrong stored bit is found, or does not matter. The end of the hot stream is the one exception:
+// damage there looks like that of a power cut. The test lets it pass.
 TEST(FlashFlips, of_stored_bits_never_give_a_wrong_answer) {
   constexpr int kFlips = test::kSlow ? 500 : 1500;  // for each seed
   unsigned found = 0;

@@ -12,7 +12,7 @@ using test::read_bytes;
 using test::source_path;
 using test::write_bytes;
 
-// Up to the last byte that is not erased, in whole units.
+// What a block holds up to the last byte that is not erased, in whole units.
 Bytes written(const FlashSimulator& device, uint32_t block) {
   const std::span<const std::byte> stored = device.stored(block);
   size_t end = stored.size();

@@ -42,8 +42,8 @@ constexpr Shape kShapes[] = {
     {4096, 1, 24, 64, true, true},
 };
 
-// A store, its model, and a watch over "full": it is said when charges would exceed what is
-// usable, or old and new together by more than may be in flight, and at no other time.
+// A store, its model, and a watch over "full". The store says so when charges would exceed what is
+// usable, or old and new together would by more than may be in flight. It never says so otherwise.
 class FullStore {
  public:
   FullStore(const Shape& shape, uint64_t seed)
@@ -51,7 +51,7 @@ class FullStore {
         store(device, {.seed = seed, .atomic_device = shape.atomic, .wears_out = shape.wears_out}),
         random(seed) {}
 
-  // Whether it was done; false: full.
+  // `done` says whether the store took the value. If not, the store was full.
   ::testing::AssertionResult put(const std::string& key, const std::string& value, bool& done) {
     const auto old = model.find(key);
     const uint64_t gone =
@@ -94,7 +94,7 @@ class FullStore {
     return text;
   }
 
-  // Puts until it is full, with ever smaller values.
+  // Puts ever smaller values until the store is full.
   ::testing::AssertionResult fill(size_t bytes) {
     for (bool done = true; bytes > 0; bytes = done ? bytes : bytes / 2) {
       const std::string key = "f" + std::to_string(next_++);
@@ -133,7 +133,7 @@ class FullStore {
 
 class FlashFull : public ::testing::TestWithParam<Shape> {};
 
-// Updates of ten times the device's size with every usable unit charged, or all but a few.
+// The updates write ten times the device's size, with all usable units charged, or all but a few.
 TEST_P(FlashFull, I6_updates_go_on_for_ever) {
   for (const size_t bytes : {1, 60, 300, 1500, 9000}) {
     SCOPED_TRACE(bytes);
@@ -178,7 +178,7 @@ TEST_P(FlashFull, removals_always_go_and_make_room) {
   }
 }
 
-// Changes of all kinds near full: never stuck.
+// Changes of all kinds in a nearly full store never get stuck.
 TEST_P(FlashFull, I6_random_changes_near_full) {
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     SCOPED_TRACE(seed);
@@ -228,7 +228,7 @@ TEST_P(FlashFull, a_batch_is_full_as_a_whole) {
   ASSERT_TRUE(full.right());
 }
 
-// A change of a key gives the old one's room to the new one.
+// A batch that removes one key and adds another gives the old key's room to the new one.
 TEST_P(FlashFull, a_key_can_be_changed_beside_a_full_store) {
   FullStore full(GetParam(), 9);
   ASSERT_STATUS(full.store.format());
@@ -245,7 +245,7 @@ TEST_P(FlashFull, a_key_can_be_changed_beside_a_full_store) {
   EXPECT_FALSE(full.store.find(bytes_of(old_key)).value());
   EXPECT_TRUE(full.store.find(bytes_of(new_key)).value());
   ASSERT_STATUS(full.store.check(no_poll));
-  // One that the batch names twice is charged for twice.
+  // A key that the batch names twice is charged twice.
   const FlashStore::Change once{full.store.hashed(bytes_of(new_key)), no_value};
   const FlashStore::Change twice[] = {once, once};
   EXPECT_TRUE(fails(full.store.write(twice), ErrorCode::kFull));

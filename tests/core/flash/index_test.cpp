@@ -156,7 +156,7 @@ TEST(FlashIndex, I1_a_list_answers_when_there_is_no_memory_for_slots) {
   }
 }
 
-// What two have loaded together neither changes for the other one, in slots or not.
+// Two indexes share what they loaded. Neither changes it for the other one, in slots or not.
 TEST(FlashIndex, I1_what_is_shared_is_not_changed) {
   for (const bool filled : {false, true}) {
     SCOPED_TRACE(filled);
@@ -181,7 +181,7 @@ TEST(FlashIndex, I1_what_is_shared_is_not_changed) {
   }
 }
 
-// What came and went before share() is in what is shared then.
+// share() takes in all changes that came before it.
 TEST(FlashIndex, I1_share_takes_all_changes_in) {
   for (const bool filled : {false, true}) {
     SCOPED_TRACE(filled);
@@ -209,7 +209,7 @@ TEST(FlashIndex, I1_share_takes_all_changes_in) {
   }
 }
 
-// So many changes that all pairs become its own.
+// So much changes that the index gets its own copy of all pairs.
 TEST(FlashIndex, I1_I2_owns_all_when_much_has_changed) {
   FlashIndex index = shared_index(20000);
   const FlashIndex other = shared_index(20000);
@@ -233,7 +233,7 @@ TEST(FlashIndex, I1_I2_owns_all_when_much_has_changed) {
   EXPECT_EQ(pairs_of(other), before);
 }
 
-// Changes and searches in any order, with marks, from a list on, that others have, too, or not.
+// Changes and searches come in any order, with a mark. The index begins with a list, shared or not.
 TEST(FlashIndex, I1_I2_random_changes_of_a_list) {
   const FlashIndex other = shared_index();
   for (uint64_t seed = 1; seed <= 40; ++seed) {
@@ -372,7 +372,7 @@ TEST(FlashIndex, I2_nothing_is_noted_before_a_mark_or_after_the_last_is_forgotte
   EXPECT_EQ(pairs_of(index), (Pairs{{1, 10}, {1, 11}, {1, 12}}));
 }
 
-// Marks nest: at any of them the pairs are those of that moment.
+// Marks nest. Going back to any of them gives the pairs of its moment.
 TEST(FlashIndex, I2_every_mark_gives_the_pairs_of_its_moment) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);

@@ -100,7 +100,8 @@ TEST(FlashLayout, I3_bad_blocks_take_from_what_is_usable) {
   }
 }
 
-// An upper bound for the checkpoint that takes most: the hashes far apart, the numbers large.
+// The reckoned blocks must hold the largest checkpoint: its hashes are far apart, its numbers
+// large.
 TEST(FlashLayout, a_checkpoint_fits_the_blocks_that_are_reckoned) {
   for (const FlashGeometry& geometry : kGeometries) {
     const FlashLayout layout(geometry);

@@ -63,7 +63,7 @@ TEST_P(FlashMountTest, I1_streams_of_a_bare_device_go_on_in_other_blocks) {
   }
 }
 
-// No older checkpoint stands in for it: that may lack acknowledged changes.
+// A mount takes no older checkpoint for a damaged one: the older one may lack acknowledged changes.
 TEST_P(FlashMountTest, a_checkpoint_that_is_damaged_is_named) {
   ASSERT_STATUS(parts.mount().format());
   ASSERT_STATUS(parts.checkpointer.checkpoint());

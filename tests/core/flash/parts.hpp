@@ -87,7 +87,7 @@ struct FlashParts {
   std::map<std::string, FlashLogRecord> entries;
 };
 
-// … of a store that was just formatted.
+// The parts of a store that was just formatted.
 struct FormattedParts : FlashParts {
   explicit FormattedParts(const FlashStoreOptions& options) : FlashParts(options) {
     expect_ok(mount().format());
@@ -109,7 +109,7 @@ class OnBothDevices : public ::testing::TestWithParam<bool> {
   INSTANTIATE_TEST_SUITE_P(, Suite, ::testing::Bool(), \
                            [](const auto& info) { return info.param ? "bare" : "atomic"; })
 
-// … with the parts of a formatted store.
+// Such tests with the parts of a formatted store.
 class FormattedOnBothDevices : public OnBothDevices {
  protected:
   FormattedParts parts{options()};

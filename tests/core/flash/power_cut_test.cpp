@@ -37,7 +37,7 @@ FlashCutExplorer::Options options_of(const test::FlashShape& shape, uint64_t see
   return options;
 }
 
-// Runs it, and says how many cuts that were.
+// Runs the workload, prints how many cuts there were, and adds them to `total`.
 void explore(const FlashCutExplorer::Options& options, uint64_t& total) {
   FlashCutExplorer explorer(options);
   const std::string& failure = explorer.run();
@@ -52,7 +52,7 @@ void explore(const FlashCutExplorer::Options& options, uint64_t& total) {
 
 class FlashPowerCut : public ::testing::TestWithParam<test::FlashShape> {};
 
-// All modes at every step, once.
+// Every step is cut once in each mode.
 TEST_P(FlashPowerCut, I1_to_I4_at_every_step) {
   uint64_t cuts = 0;
   test::for_each_seed(2, [&](uint64_t seed) {
@@ -65,7 +65,8 @@ TEST_P(FlashPowerCut, I1_to_I4_at_every_step) {
   RecordProperty("cuts", std::to_string(cuts));
 }
 
-// Cuts inside what comes after a cut: two all, or three here and there.
+// Cuts also fall inside what comes after a cut: up to three nest here and there, or two in a
+// shorter workload.
 TEST_P(FlashPowerCut, I4_inside_recoveries) {
   uint64_t cuts = 0;
   test::for_each_seed(1, [&](uint64_t seed) {
@@ -84,7 +85,7 @@ TEST_P(FlashPowerCut, I4_inside_recoveries) {
   RecordProperty("cuts", std::to_string(cuts));
 }
 
-// On devices with bad blocks and blocks that wear out while the workload runs.
+// The devices have bad blocks, and blocks that wear out while the workload runs.
 TEST_P(FlashPowerCut, I2_on_failing_flash) {
   uint64_t cuts = 0;
   // One seed for each way to fail.

@@ -22,7 +22,7 @@ Bytes text(const char* characters) {
   return {view.begin(), view.end()};
 }
 
-// CRC-32C of sequence ‖ offset ‖ what is there, appended.
+// Appends the CRC-32C of sequence ‖ offset ‖ what is in `to`.
 void append_crc(Bytes& to) {
   Bytes salted = bytes({5, 4, 3, 2, 1, 0, 0, 0, 9, 0, 0, 0});
   salted.insert(salted.end(), to.begin(), to.end());
@@ -111,7 +111,7 @@ TEST(FlashRecord, a_mark_is_one_unit) {
   }
 }
 
-// One word of the bytes has a name for each type of record that uses it.
+// One word of the header has another name in each type of record that uses it.
 TEST(FlashRecord, each_type_says_what_its_words_mean) {
   const auto reread = [](const FlashRecordHeader& header) {
     Bytes out;

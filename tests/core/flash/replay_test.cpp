@@ -11,7 +11,7 @@ class FlashReplayTest : public OnBothDevices {
  protected:
   void SetUp() override { ASSERT_EQ(reader.state.difference_to(writer.state), ""); }
 
-  // Of a bare device the blocks that were opened after the checkpoint are found by their headers.
+  // On a bare device, headers tell which blocks were opened after the checkpoint.
   FlashReplay::Opened opened(FlashPurpose purpose) const {
     FlashReplay::Opened blocks;
     for (uint32_t block = 0; block < writer.state.blocks.touched(); ++block) {
@@ -38,7 +38,7 @@ class FlashReplayTest : public OnBothDevices {
     ASSERT_STATUS(reader.state.release_held());
     EXPECT_EQ(reader.state.difference_to(writer.state), "");
   }
-  // On an atomic device it fails with this text, on a bare one it is passed over.
+  // On an atomic device the replay fails with this text. On a bare one it passes over the records.
   void expect_refused_or_passed_over(const std::string& text, uint64_t heads) {
     FlashReplay replay = replay_of_the_writer();
     if (bare()) {
@@ -126,7 +126,7 @@ TEST_P(FlashReplayTest, a_collection_moves_the_index_to_the_copies_in_the_order_
   const auto count = static_cast<uint32_t>(copies.size());
   writer.mark(FlashRecordHeader::collected(writer.state.now.next_lsn, count));
   ASSERT_STATUS(writer.state.apply_collection(copies, victim));
-  // It replaces a copy, so the order counts.
+  // This put replaces a copy, so the order counts.
   writer.put("old 1", "newer");
   ASSERT_NO_FATAL_FAILURE(expect_replayed());
   EXPECT_EQ(reader.state.now.stats.collections, 1U);
@@ -203,7 +203,8 @@ TEST_P(FlashReplayTest, the_newest_record_comes_with_all_its_bytes_where_it_may_
   }
 }
 
-// The end of the newest change may not be readable the next time: then what it emptied is needed.
+// The next mount may fail to read the end of the newest change. Then it needs what that change
+// emptied.
 TEST_P(FlashReplayTest, I3_what_the_newest_change_emptied_is_held) {
   for (const bool one_more : {false, true}) {
     SCOPED_TRACE(one_more);

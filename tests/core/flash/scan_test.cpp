@@ -26,7 +26,7 @@ class FlashScanTest : public FormattedOnBothDevices {
       keys += (keys.empty() ? "" : " ") + text_of(scan.record().key);
     }
   }
-  // Any bit of the record, that many bytes after its beginning.
+  // Flips a bit of the record, `byte` bytes after its beginning.
   void damage(const FlashLogRecord& record, uint64_t byte) {
     parts.device.flip_stored(parts.state.layout.address(record.position) + byte, 0);
   }
@@ -121,7 +121,7 @@ TEST_P(FlashScanTest, I3_another_store_in_the_same_state_goes_on) {
   EXPECT_FALSE(scan.next(source()).value());
 }
 
-// Records of all lengths on both sides of every border of what is read at once.
+// Records of all lengths are on both sides of every border between two reads.
 TEST(FlashScanOfLargeBlocks, I1_gives_everything) {
   for (const uint32_t unit : {16, 32, 64}) {
     SCOPED_TRACE(unit);

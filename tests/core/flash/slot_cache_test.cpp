@@ -12,7 +12,7 @@ class SlotCacheTestPeer {
  public:
   explicit SlotCacheTestPeer(SlotCache& cache) : cache_(cache) {}
 
-  // The first slot that is empty, or that is not.
+  // The first slot that is empty, or the first that is in use.
   uint64_t slot(bool empty) const {
     uint64_t i = 0;
     while ((cache_.table_.slots[i].position == 0) != empty) {
@@ -339,7 +339,7 @@ TEST(SlotCache, buckets_start_at_a_cache_line) {
   }
 }
 
-// Those with the fewest places for an entry find a path the least often.
+// Shapes with the fewest places for an entry find a path the least often.
 TEST(SlotCache, reserve_makes_room_whatever_the_shape) {
   constexpr uint32_t kEntries = 300'000;
   constexpr unsigned kShapes[][2] = {{2, 1}, {2, 2}, {2, 3}, {2, 4}, {3, 1}, {3, 2}, {4, 1}};

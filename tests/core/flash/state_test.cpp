@@ -90,7 +90,7 @@ TEST_F(FlashStateTest, a_drop_removes_the_parts_that_it_names) {
     positions.push_back(part.position);
   }
   EXPECT_EQ(live(kBlock), 2 * kUnits);
-  // As long as parts are: the last one has 10 bytes less.
+  // The drop is of parts of full length, but the last one has 10 bytes less.
   state.blocks.add_live(kBlock, 100);
   FlashLogRecord drop;
   drop.header = FlashRecordHeader::drop(0, 100 + 2 * part_bytes - 10, 0);

@@ -36,7 +36,7 @@ TEST(FlashStore, I5_model_without_cuts) {
   }
 }
 
-// A key that is there is told from one that has no room, also on a full device.
+// insert() tells a key that is there from one that has no room, also on a full device.
 TEST(FlashStore, I5_insert_changes_no_key_that_is_there) {
   FlashSimulator device(small_geometry(1024, 4, 24));
   FlashStore store(device, {.seed = 1});
@@ -63,7 +63,7 @@ TEST(FlashStore, I5_insert_changes_no_key_that_is_there) {
   ASSERT_STATUS(store.check(no_poll));
 }
 
-// The hash that comes with a key is the one that the index is asked, in every call that takes it.
+// Every call that takes a key with its hash asks the index for this hash.
 TEST(FlashStore, a_key_is_found_by_the_hash_that_comes_with_it) {
   FlashSimulator device(small_geometry(1024, 4, 24));
   FlashStore store(device, {.seed = 1});
@@ -85,7 +85,7 @@ TEST(FlashStore, a_key_is_found_by_the_hash_that_comes_with_it) {
   ASSERT_STATUS(store.check(no_poll));
 }
 
-// What a put is charged is computed before it, and again by a mount, of the record's lengths.
+// The store computes the charge before a put. A mount computes it again from the record's lengths.
 TEST(FlashStore, I1_a_mount_charges_what_the_puts_were_charged) {
   FlashSimulator device(small_geometry(1024, 4, 40));
   FlashStore store(device, {.seed = 1});
@@ -110,8 +110,8 @@ TEST(FlashStore, I1_a_mount_charges_what_the_puts_were_charged) {
   ASSERT_STATUS(store.check(no_poll));
 }
 
-// An atomic device: a database transaction. Marks are savepoints; who owns the database puts the
-// bytes of the device back.
+// The device is atomic, as in a database's transaction. Marks are savepoints. The owner of the
+// database puts the bytes of the device back.
 TEST(FlashStore, I1_atomic_mounts_follows_and_undoes_to_the_same_state) {
   for (const uint64_t seed : {1, 2, 3, 4, 5, 6}) {
     SCOPED_TRACE(seed);

@@ -35,7 +35,7 @@ struct Sample {
       return Status();
     });
   }
-  // Makes the piece one of a single entry, there.
+  // Makes the piece one of a single entry, at this position.
   void place(size_t piece, uint32_t position) {
     const FlashIndexEntry entry{position, pieces[piece].first_hash};
     values[piece].clear();
@@ -193,7 +193,7 @@ TEST(StoredIndexOfAStore, what_was_replaced_and_removed_since_is_gone) {
   }
 }
 
-// More changes than are fetched one by one, and all of them taken back.
+// Some runs change more hashes than are fetched one by one. All changes are taken back.
 TEST(StoredIndexOfAStore, changes_and_marks_work_before_and_after_all_is_loaded) {
   for (const int changes : {5, 30, 400}) {
     SCOPED_TRACE(changes);
@@ -242,7 +242,7 @@ TEST(StoredIndexOfAStore, damage_of_a_piece_is_found_when_it_is_read_and_by_a_ch
   EXPECT_FALSE(store.put(bytes_of(key(500)), bytes_of("x")).ok());
 }
 
-// A hash that was not fetched is no "no".
+// A search for a hash that was not fetched throws. It does not say "no".
 TEST(FlashIndex, I4_asks_for_nothing_that_was_not_fetched) {
   Sample sample(random_entries(5000, 0), 100);
   FlashIndex index(SlotCacheOptions{.seed = 9});

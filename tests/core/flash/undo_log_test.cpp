@@ -51,7 +51,7 @@ TEST(FlashUndoLog, I1_marks_nest_and_the_one_that_is_gone_back_to_stays) {
   EXPECT_EQ(log.at(0).registers.digest, 7U);
 }
 
-// What was noted for a mark that was released belongs to the one before it.
+// Changes that were noted for a released mark belong to the mark before it.
 TEST(FlashUndoLog, I1_a_released_mark_leaves_its_changes_to_the_one_before) {
   FlashUndoLog log;
   log.mark(0, 16, {});

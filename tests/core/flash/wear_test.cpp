@@ -32,8 +32,8 @@ const WearCase kWearCases[] = {
 
 class FlashWear : public ::testing::TestWithParam<WearCase> {
  protected:
-  // Updates `updated` of `keys` keys at random until the blocks were erased `erases` times on
-  // average; `watch` is called now and then.
+  // Keys take the part `charged` of the usable units. Updates one of `hot_part` of them at random
+  // until the blocks were erased `erases` times on average. Calls `watch` now and then.
   template <class Watch>
   void wear(uint64_t erases, double charged, unsigned hot_part, Watch watch) {
     const FlashGeometry& geometry = GetParam().geometry;
@@ -110,7 +110,7 @@ TEST(FlashWearLevelling, the_gap_follows_from_the_endurance) {
 
 class FlashLevelling : public ::testing::Test {
  protected:
-  // Two blocks of data, the hot stream's much more worn.
+  // There are two blocks of data. The hot stream's is much more worn.
   FlashLevelling() {
     state.open(4, FlashBlockKind::kData, 1, 1);
     state.open(5, FlashBlockKind::kData, 40, 2);

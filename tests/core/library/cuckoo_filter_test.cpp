@@ -64,8 +64,8 @@ TEST(LibraryCuckooFilter, one_that_was_made_by_no_make_counts_and_removes_nothin
   EXPECT_EQ(filter.add(1, 2).error().code, ErrorCode::kInvalid);
 }
 
-// A std::map beside it. Only keys that are there are removed, so no answer may be "no" to one that
-// is, and with 32-bit fingerprints hardly any is wrong the other way.
+// A std::map runs beside the filter. The test removes only keys that are there, so the filter may
+// not say "no" to any of these. At a rate of 1e-6 it hardly ever errs the other way.
 struct Life {
   uint64_t expected;
   bool grows;

@@ -68,10 +68,10 @@ size_t missing(const Filter& filter, uint64_t first, uint64_t end) {
   return missing;
 }
 
-// The most that rate_now() may be after so many keys. Of a cuckoo filter it follows from how many
-// entries there are, and no segment has more than it was made for.
+// The most that rate_now() may be after so many keys. In a cuckoo filter it follows from the number
+// of entries, and no segment has more than it was made for.
 //
-// Of a Bloom filter it follows from the bits that are set, which differ by chance. With k =
+// In a Bloom filter it follows from the number of set bits, which differs by chance. With k =
 // log2(1 / rate) hashes a key and half of m = n·k / ln 2 bits set, the part p of them that n keys
 // set has the variance (1/2 - (1 + ln 2) / 4) / m, and the rate, p^k, a relative standard deviation
 // of d = k·√variance / (1/2). The filter is sized so that mean·(1 + d) is the rate
@@ -124,7 +124,7 @@ TYPED_TEST(MembershipFilter, takes_any_range_of_keys) {
   EXPECT_EQ(filter.size(), 4U);
 }
 
-// One that was made for ten keys, and one that was made for all of them.
+// One filter is made for ten keys, and another for all of them.
 TYPED_TEST(MembershipFilter, has_the_rate_that_was_asked_for_at_any_size) {
   const uint64_t keys = cuckoo::test::kSlow ? 30'000 : 300'000;
   for (const double rate : {0.03, 0.001}) {
@@ -300,7 +300,8 @@ TYPED_TEST(MembershipFilter, one_that_was_moved_from_holds_nothing) {
   EXPECT_TRUE(from.contains(1));
 }
 
-// A random life of a filter, beside a set of what must be there. Keys are removed once an add.
+// A random life of a filter, beside a set of what must be there. A key is removed no more often
+// than it was added.
 template <class Filter>
 class Life {
  public:
@@ -331,7 +332,7 @@ class Life {
   uint64_t some_key() { return random_() % kKeys; }
   uint64_t steps(uint64_t most) { return random_() % most; }
 
-  // Adds it to both, if the model lacks it: so no key is there twice.
+  // Adds the key to filter and model, if the model lacks it. So no key is there twice.
   template <class Add>
   void add(uint64_t key, Add&& add) {
     if (!model_.contains(key)) {
@@ -386,7 +387,7 @@ class Life {
       }
     }
   }
-  // So often that it is added one by one, and so often that it is not.
+  // Adds a key so often that its copies go in one by one, or so often that they do not.
   void add_copies() {
     if constexpr (std::is_same_v<Filter, CuckooFilter>) {
       const uint64_t copies = 2 + steps(12);
@@ -498,8 +499,8 @@ TYPED_TEST(MembershipFilter, threads_ask_at_the_same_time) {
   EXPECT_EQ(wrong, 0U);
 }
 
-// Memory runs out at each allocation in turn: what was added before is there, or the filter says
-// that it is broken, and never "no" to a key that it has.
+// Memory runs out at each allocation in turn. The filter has what was added before, or says that it
+// is broken. It never says "no" to a key that it has.
 TYPED_TEST(MembershipFilter, says_no_to_nothing_that_it_held_when_memory_ran_out) {
   size_t broken = 0;
   bool failed = true;

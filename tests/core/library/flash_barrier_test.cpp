@@ -1,6 +1,6 @@
-// The barriers of core/flash/store.hpp: for each of them a history that needs it. A cut at each
-// step of it takes the parts that do harm, so nothing here is left to chance: without the barrier
-// its test fails.
+// Each barrier of core/flash/store.hpp has a history here that needs it. A cut at each step of the
+// history takes the parts that do harm, so nothing is left to chance. Without the barrier its test
+// fails.
 #include "tests/core/library/flash_samples.hpp"
 
 namespace cuckoo::test {
@@ -47,8 +47,8 @@ class FlashBarriers : public ::testing::Test {
   uint64_t cuts_ = 0;
 };
 
-// What a change, a collection and a checkpoint write is in several blocks, and all counts on the
-// rest: B1, B3, the first half of B4.
+// A change, a collection and a checkpoint each write to several blocks, and each part counts on the
+// other parts: B1, B3, the first half of B4.
 TEST_F(FlashBarriers, B1_B3_B4_any_one_block_may_lose_what_was_not_synced) {
   auto owned = blank_device();
   ReorderingDevice& device = *owned;
@@ -56,7 +56,8 @@ TEST_F(FlashBarriers, B1_B3_B4_any_one_block_may_lose_what_was_not_synced) {
   Models possible{{}};
   take_one_block_each(device, possible);
   for (int i = 0; i < 150 && !HasFatalFailure(); ++i) {
-    // A fifth of them change seldom, so that collections have something to copy.
+    // A fifth of the puts are of keys that change seldom, so that collections have something to
+    // copy.
     const std::string key = "key" + std::to_string(i % 5 == 0 ? i / 5 % 20 : i % 3);
     const std::string value = std::to_string(i) + std::string(i % 7 == 0 ? 150 : 60, 'x');
     possible.push_back(possible.back());
@@ -77,9 +78,9 @@ TEST_F(FlashBarriers, B1_B3_B4_any_one_block_may_lose_what_was_not_synced) {
 }
 
 // A checkpoint that is cut leaves a piece of the index in a block without a header. No tail has
-// begun, so the mount writes an anchor only, and the next block that is opened is the same one, for
-// changes. A second cut takes the change in it, and the erase there: were the block's sequence the
-// same as before, that piece would be in the place of the change.
+// begun, so the mount writes only an anchor. The next block that the store opens, for changes, is
+// the same one. A second cut takes the change and the erase in that block. If the block had its old
+// sequence again, the piece would stand in the place of the change.
 TEST_F(FlashBarriers, B2_no_block_gets_a_sequence_that_was_used_before) {
   geometry_ = small_geometry(512, 1, 40, 64);  // 6 anchors in a block
   const uint32_t header_bytes = 2 * geometry_.program_unit_bytes;
@@ -115,8 +116,8 @@ TEST_F(FlashBarriers, B2_no_block_gets_a_sequence_that_was_used_before) {
   EXPECT_GT(cuts_, 1000U);
 }
 
-// A mount copies the newest record, and its checkpoint says so. A change of that key names the copy
-// as what it replaces: without the anchor there is none.
+// A mount copies the newest record, and its checkpoint says so. A later change of that key says
+// that it replaces the copy. Without the mount's anchor there is no such copy.
 TEST_F(FlashBarriers, B4_a_change_after_a_mount_counts_on_its_anchor) {
   auto owned = blank_device();
   ReorderingDevice& device = *owned;

@@ -1,6 +1,6 @@
-// kill -9 at random moments of a process that writes a store in a file. Whatever the process was
-// told to be done is there afterwards, synced or not, because the system has the file; of what it
-// was doing, all or nothing.
+// kill -9 at random moments of a process that writes a store in a file. Every change that the
+// process was told is done is there afterwards, synced or not, because the system has the file. The
+// change that it was making is there as a whole, or not at all.
 //
 //   CUCKOO_FLASH_KILLS=n   kills n processes instead of the test's share
 #include <sys/wait.h>
@@ -31,7 +31,8 @@ std::string value_of(uint64_t n) {
 std::string first_key(uint64_t n) { return "a" + std::to_string(n % kKeys); }
 std::string second_key(uint64_t n) { return "b" + std::to_string(n * 31 % kKeys); }
 
-// The child's: from round `next` on, until it is killed. Reports each round that is done.
+// Runs in the child: writes rounds from `next` on, until it is killed. Reports each round that is
+// done.
 [[noreturn]] void write_rounds(const std::string& path, uint64_t next, int report) {
   auto opened = FlashStore::open_file(path);
   if (!opened.ok()) {

@@ -1,7 +1,7 @@
 // Power cuts at every step of random workloads, on a device that loses any part of what was done
-// since the last sync (flash_samples.hpp). After each cut the store is opened and holds what the
-// first n changes made, for an n that is not below the last sync's; check() passes; it goes on; and
-// it does all that once more after a cut at a random step of that.
+// since the last sync (flash_samples.hpp). After each cut the store is opened. It holds what the
+// first n changes made, for an n that is not below the last sync's, and check() passes. Then it
+// goes on, is cut at a random step, and must pass the same again.
 //
 //   CUCKOO_MODEL_SCRIPTS, CUCKOO_MODEL_FIRST, CUCKOO_SEED: tests/support/script.hpp
 #include <deque>
@@ -50,7 +50,7 @@ std::unique_ptr<ReorderingDevice> device_of(const PowerCut& cut, DeviceBytes byt
   return std::make_unique<ReorderingDevice>(cut.geometry, std::move(bytes));
 }
 
-// Runs `calls` random calls; at every step, or at one in `every`, `live` has what a cut leaves.
+// Runs `calls` random calls. At every step, or at one in `every`, `live` gets what a cut leaves.
 template <class Live>
 void work(PowerCut& cut, FlashStore& store, ReorderingDevice& device, Possible& possible,
           uint64_t calls, std::mt19937_64& random, Live live) {
@@ -97,7 +97,7 @@ void live_on(PowerCut& cut, const Possible& before, const DeviceBytes& left, uin
   cut.most_depth = std::max<uint64_t>(cut.most_depth, depth);
   auto owned = device_of(cut, left);
   ReorderingDevice& device = *owned;
-  // A cut while it is opened leaves what it would have found, or that again.
+  // A cut may fall while the store is opened. Then the store must still hold one of `before`.
   const uint64_t cut_at = depth < 3 && random() % 4 == 0 ? random() % 12 : UINT64_MAX;
   uint64_t steps = 0;
   device.on_step = [&] {
@@ -187,7 +187,7 @@ TEST_P(FlashPower, a_cut_leaves_the_first_changes_and_all_that_were_synced) {
   EXPECT_GE(depth, 2U);
 }
 
-// Without barriers, on a device whose sync() does nothing, some cut is found that loses more.
+// A sync() that does nothing gives no barriers. Then the test must find a cut that loses more.
 TEST_P(FlashPower, a_device_that_does_not_sync_is_found_out) {
   std::string failure;
   for (uint64_t seed = 1; seed <= 20 && failure.empty(); ++seed) {

@@ -60,7 +60,7 @@ inline FlashModel contents_of(FlashStore& store) {
   return found;
 }
 
-// Of a file that is not there yet; it is removed at the end.
+// The path of a file that is not there yet. The destructor removes the file.
 class TemporaryPath {
  public:
   TemporaryPath() {
@@ -84,8 +84,8 @@ class TemporaryPath {
 // A device in memory that keeps what was done since the last sync() apart. Every operation that
 // changes it is a step; `on_step` is called before each, and after the last byte of it.
 //
-// A power cut, cut(), leaves of each piece of the device any of the values that it had since the
-// last sync(); how long pieces are is drawn for each cut, from single bytes to pages.
+// A power cut, cut(), leaves each piece of the device with any of the values that it had since the
+// last sync(). Each cut draws the length of its pieces, from single bytes to 1 MiB.
 class ReorderingDevice final : public FlashDevice {
  public:
   ReorderingDevice(const FlashGeometry& geometry, DeviceBytes bytes)
@@ -144,7 +144,7 @@ class ReorderingDevice final : public FlashDevice {
     }
     return left;
   }
-  // What a power cut now leaves that takes all of it but the bytes for which `keeps` is true.
+  // What a power cut now leaves if it takes all unsynced bytes but those for which `keeps` is true.
   DeviceBytes cut_keeping(const std::function<bool(uint64_t address)>& keeps) const {
     DeviceBytes left = synced_;
     for (const Change& change : since_) {

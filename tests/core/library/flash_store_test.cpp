@@ -263,7 +263,7 @@ TEST(LibraryFlashStore, figures_add_up) {
   EXPECT_EQ(contents_of(store), FlashModel{});
 }
 
-// G2: whatever a few wrong bytes make of it is an error or, at the log's end, an earlier state.
+// G2: a few wrong bytes lead to an error or, at the log's end, to an earlier state.
 TEST(LibraryFlashStore, G2_damage_is_no_crash_and_no_wrong_value) {
   std::mt19937_64 random(3);
   auto owned = std::make_unique<ReorderingDevice>(small_geometry());

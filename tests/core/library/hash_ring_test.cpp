@@ -56,7 +56,7 @@ std::vector<RingNode> nodes_named(int first, int end) {
   return nodes;
 }
 
-// The owners of random keys, always the same: FNV spreads no others evenly.
+// The owners of random keys, which are always the same ones. FNV spreads only random keys evenly.
 std::vector<std::string> owners_of(const HashRing& ring, int keys = 5000) {
   std::mt19937_64 random(1);
   std::vector<std::string> owners;
@@ -207,7 +207,7 @@ TEST_P(EveryHashRing, what_is_refused_changes_nothing) {
   refused(ring_.add_all({{"c"}, {"c"}}), "node \"c\"");
 }
 
-// What owner() returned is a part of the ring that changes.
+// The name that owner() returned is a part of the ring, and the call changes this ring.
 TEST_P(EveryHashRing, takes_its_own_names_as_arguments) {
   ASSERT_TRUE(ring_.add_all(nodes_named(0, 5)).ok());
   const std::string first(ring_.owner(1));

@@ -5,7 +5,7 @@
 namespace cuckoo {
 namespace {
 
-// One with the same ids, as another connection reads it.
+// A ring with the same ids, as another connection reads it.
 std::shared_ptr<HashRing> loaded(const HashRing& ring) {
   std::shared_ptr<HashRing> other = empty_ring(ring.options());
   expect_ok(other->load(nodes_of(ring), rows_of(ring)));
@@ -131,7 +131,7 @@ TEST(RingBuild, points_of_a_ring_with_other_options_are_not_taken) {
   EXPECT_EQ(one->points().size(), 2000U);
 }
 
-// I6, in points that are merged: a copy whose points are taken costs the difference.
+// I6, for merged points: a ring that takes the points of its copy pays only for the difference.
 TEST(RingBuild, a_rings_points_are_of_its_nodes_no_matter_who_made_them) {
   std::shared_ptr<HashRing> one = empty_ring(ring_options(RingAlgorithm::kRing, 1000));
   for (int i = 0; i < 20; ++i) {

@@ -54,7 +54,7 @@ TEST_P(EveryRing, shares_are_what_keys_find) {
   EXPECT_NEAR(sum, 1, 1e-12);
 }
 
-// I3, for a million keys. ketama: with equal weights.
+// I3, for a million keys. ketama is tested only with equal weights.
 TEST_P(EveryRing, I3_change_moves_only_what_it_must) {
   constexpr uint64_t kKeys = 1000000;
   for (const bool weighted : {false, true}) {
@@ -91,7 +91,7 @@ TEST_P(EveryRing, I3_change_moves_only_what_it_must) {
   }
 }
 
-// I4: the smallest weight among the largest.
+// I4: a node of the smallest weight has a share also among nodes of the largest.
 TEST_P(EveryRing, I4_positive_weight_has_a_share) {
   if (is_ketama()) {
     return;
@@ -109,7 +109,7 @@ TEST_P(EveryRing, I4_positive_weight_has_a_share) {
   }
 }
 
-// I2. slots: the quotas, not the owners.
+// I2. For slots this is true of the quotas, not of the owners.
 TEST_P(EveryRing, I2_history_decides_nothing) {
   std::mt19937_64 random(3);
   std::vector<std::pair<std::string, double>> nodes;
@@ -165,7 +165,7 @@ TEST_P(EveryRing, replicas_are_different_nodes_in_order) {
   }
 }
 
-// With ring and ketama the next one is where the keys go when the owner leaves.
+// With ring and ketama, a key goes to its second replica when its owner leaves.
 TEST_P(EveryRing, second_replica_takes_over) {
   if (is_slots()) {
     return;
@@ -270,7 +270,8 @@ TEST_P(EveryRing, stored_nodes_come_back) {
   EXPECT_FALSE(make()->load({}, strange).ok());
 }
 
-// The definition of `ring`: the smallest hash of "name-i" at or above the key's, or the smallest.
+// The definition of `ring`: the smallest hash of "name-i" at or above the key's hash owns the key.
+// If there is none, the smallest of all does.
 TEST(HashRing, owner_is_that_of_the_next_point) {
   const RingOptions options = ring_options(RingAlgorithm::kRing, 10, 99);
   const std::shared_ptr<HashRing> ring = empty_ring(options);

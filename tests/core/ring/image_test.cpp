@@ -103,7 +103,8 @@ TEST_P(RingImages, with_any_byte_changed_are_refused) {
       Bytes damaged = bytes;
       damaged[i] ^= static_cast<std::byte>(flip);
       EXPECT_NE(error_of(damaged), "") << i;
-      // With a checksum that fits, too, nothing is accepted but what another ring's image would be.
+      // Even with a checksum that fits, bytes are accepted only if they are the image of another
+      // ring.
       damaged = with_crc(std::move(damaged));
       if (const Result<std::shared_ptr<HashRing>> other = read(damaged); other.ok()) {
         EXPECT_EQ(image_of(other.value()), damaged) << i;
@@ -191,7 +192,7 @@ TEST(RingImage, with_slots_that_are_no_quotas_is_refused) {
   Bytes all_one = bytes;
   std::fill(all_one.begin() + static_cast<std::ptrdiff_t>(slots_at), all_one.end(), std::byte{0});
   expect_error(with_crc(std::move(all_one)), "slots, not");
-  // Two slots exchanged: quotas are right, but the mark is that of other owners.
+  // Two slots are exchanged. The quotas are right, but the mark is that of other owners.
   Bytes exchanged = bytes;
   const auto slot_owner = [&](size_t slot) {
     return load_le<uint16_t>(bytes.data() + slots_at + 2 * slot);

@@ -30,7 +30,7 @@ TEST(KetamaKeyHash, gives_the_published_values) {
   EXPECT_EQ(hash(KetamaKeyHash::kOneAtATime, ""), 0U);
 }
 
-// As the clients have it on x86; tests/core/ring/ketama_test.cpp compares whole rings of such keys.
+// The clients do so on x86. tests/core/ring/ketama_test.cpp compares whole rings of such keys.
 TEST(KetamaKeyHash, takes_bytes_above_127_as_negative_numbers) {
   constexpr uint32_t kMinusOne = 0xFFFFFFFF;
   EXPECT_EQ(hash(KetamaKeyHash::kFnv1a32, "\xFF"), (0x811C9DC5U ^ kMinusOne) * 0x1000193U);

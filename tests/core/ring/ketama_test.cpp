@@ -92,7 +92,7 @@ TEST(Ketama, gives_what_the_test_of_libmemcached_gives_for_spymemcached) {
             PointRing::Walk(ring->points()).owner());
 }
 
-// Of an address without a host's name spymemcached itself drops the slash: libketama's labels.
+// From an address without a host's name spymemcached drops the slash. So it has libketama's labels.
 TEST(Ketama, gives_what_the_test_of_spymemcached_gives) {
   const auto servers = [](int count) {
     const std::shared_ptr<HashRing> ring = empty_ring(ketama_options(KetamaDialect::kLibketama));
@@ -122,7 +122,7 @@ TEST(Ketama, gives_what_the_test_of_spymemcached_gives) {
                               {"10037", node + "3"},
                               {"22051", node + "1"},
                               {"49044", node + "4"}});
-  // With names, ports and weights as libmemcached has them.
+  // This ring has names, ports and weights as libmemcached has them.
   const std::shared_ptr<HashRing> named = empty_ring(ketama_options(KetamaDialect::kLibmemcached));
   add(*named, "localhost:11211", 8);
   add(*named, "localhost:11212", 8);

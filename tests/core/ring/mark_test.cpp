@@ -176,8 +176,8 @@ TEST(RingMarks, cover_the_seed_and_the_rules_by_which_keys_are_hashed) {
   EXPECT_EQ(marks.size(), rings);
 }
 
-// Twice the weight and half the vnodes are the same points. A weight that changes no owner, and
-// what ketama's dialects make alike, are the same, too.
+// Twice the weight and half the vnodes are the same points. A weight that changes no owner does not
+// change the mark. Nor do ketama's dialects, if they give the same owners.
 TEST(RingMarks, do_not_cover_what_changes_no_owner) {
   const std::shared_ptr<HashRing> ring = empty_ring(ring_options(RingAlgorithm::kRing, 100));
   const std::shared_ptr<HashRing> half = empty_ring(ring_options(RingAlgorithm::kRing, 50));

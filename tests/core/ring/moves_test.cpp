@@ -13,7 +13,7 @@ class RingMoves : public ::testing::TestWithParam<RingCase> {
 
   std::shared_ptr<HashRing> ring_ = empty_ring(GetParam().options);
 
-  // Compares with what happens to a million keys.
+  // Compares the moves with what happens to a million keys.
   void expect_moves(HashRing& before, HashRing& after) {
     constexpr uint64_t kKeys = 1000000;
     const std::vector<uint32_t> from = owner_ids(before, kKeys);
@@ -78,7 +78,7 @@ TEST_P(RingMoves, of_the_same_ring_are_none) {
   EXPECT_TRUE(ring_moves(*ring_, *ring_).empty());
 }
 
-// Rings that came about apart: ids differ, names tell what stays.
+// The two rings were made apart, so their ids differ. Names tell what stays.
 TEST_P(RingMoves, of_rings_with_other_ids_are_those_of_the_same_nodes) {
   HashRing same(*ring_);
   const uint32_t a = add(*ring_, "a");

@@ -77,7 +77,8 @@ TEST(SlotOwners, slots_of_a_node_that_goes_are_shared_out_in_order) {
   nodes.by_name.erase(nodes.by_name.begin() + 1);
   slots.meet_quotas(nodes.by_name, kSeed);
   const std::vector<uint32_t> after = table_of(slots);
-  // "a" had one slot more, so "c" lacks one more: it gets the first, then they take turns.
+  // "a" had one slot more, so "c" lacks one more. "c" gets the first slot, then "a" and "c" take
+  // turns.
   uint32_t next = 3;
   uint32_t rest_of_a = 32768 - 21846;
   for (size_t slot = 0; slot < kRingSlots; ++slot) {
@@ -126,7 +127,7 @@ TEST(SlotOwners, damaged_rows_are_refused) {
   }
   EXPECT_FALSE(loaded.load(rows, only_first).ok());
   EXPECT_FALSE(loaded.load(rows, {}).ok());
-  // A slot that belongs to the other node: both are known, the quotas find it.
+  // A slot gets the other node. Both nodes are known, so load() takes it, and the quotas show it.
   Rows damaged = rows;
   store_le(damaged[5].data(), static_cast<uint16_t>(1 - load_le<uint16_t>(damaged[5].data())));
   ASSERT_TRUE(loaded.load(damaged, known).ok());
@@ -148,8 +149,8 @@ TEST(SlotOwners, only_rows_that_changed_are_written) {
   }
 }
 
-// Against a plain account of a change: as few slots move as the quotas allow, and to nobody who
-// gives.
+// A plain account of each change shows that as few slots move as the quotas allow. No node that
+// gives a slot gets one.
 TEST(SlotOwners, I2_I3_I4_changes_move_as_few_slots_as_they_can) {
   std::mt19937_64 random(5);
   const std::shared_ptr<HashRing> ring = empty_ring(ring_options(RingAlgorithm::kSlots));

@@ -95,7 +95,7 @@ class ChangedPoints {
     shares_ = ring_.shares(40);
   }
 
-  // False: the ring says that it must be built anew, and is.
+  // Returns false if the ring said that it must be built anew. Then it was built anew.
   bool change(size_t out, size_t in) {
     std::vector<PointRing::Owned> gone;
     std::shuffle(points_.begin(), points_.end(), random_);
@@ -105,7 +105,7 @@ class ChangedPoints {
     }
     std::vector<PointRing::Owned> come;
     for (const RingPoint& point : random_points(random_, in, mask_)) {
-      // Some into places that are taken.
+      // Some points go to places that are taken.
       const bool tie = !points_.empty() && random_() % 4 == 0;
       const uint64_t position = tie ? points_[random_() % points_.size()].position : point.position;
       points_.push_back({position, point.rank});

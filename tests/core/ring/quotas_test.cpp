@@ -76,7 +76,7 @@ TEST(SlotQuotas, I4_of_equal_weights_peak_as_promised) {
   }
 }
 
-// A divisor method: between nodes that a change does not touch nothing moves.
+// In a divisor method, a change moves nothing between the nodes that it does not touch.
 TEST(SlotQuotas, I2_change_of_one_weight_moves_all_others_the_same_way) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 640; ++round) {

@@ -56,8 +56,8 @@ TEST(RealText, is_sqlites) {
   }
 }
 
-// The C library rounds a half to the even digit, and writes what is left otherwise: the number is
-// the same one.
+// The C library rounds a half to the even digit, so the test leaves halves out. It may write
+// another text, but the number is the same.
 TEST(RealText, has_the_15_digits_of_the_c_library) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 100000; ++i) {

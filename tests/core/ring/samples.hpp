@@ -70,7 +70,7 @@ inline void add_nodes(HashRing& ring, int count, const std::vector<double>& weig
   }
 }
 
-// What a table stores of it.
+// What a table stores of a ring: its nodes, and the rows of its slots.
 inline std::vector<RingNode> nodes_of(const HashRing& ring) {
   std::vector<RingNode> nodes;
   for (const RingNode* node : ring.nodes_by_name()) {
@@ -89,7 +89,7 @@ inline std::vector<std::vector<std::byte>> rows_of(const HashRing& ring) {
 // The i-th of a sequence of positions spread over the whole ring.
 inline uint64_t nth_position(uint64_t i) { return nth_word(0, i); }
 
-// The owners of the first `count` of them, by name: ids differ with the history.
+// The owners of the first `count` positions, by name: ids differ with the history.
 inline std::vector<std::string> owner_names(HashRing& ring, uint64_t count) {
   ring.build();
   std::vector<std::string> names;
@@ -100,7 +100,7 @@ inline std::vector<std::string> owner_names(HashRing& ring, uint64_t count) {
   return names;
 }
 
-// … by id, for many.
+// The owners of the first `count` positions by id, for many positions.
 inline std::vector<uint32_t> owner_ids(HashRing& ring, uint64_t count) {
   ring.build();
   std::vector<uint32_t> ids;

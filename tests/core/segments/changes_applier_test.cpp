@@ -17,8 +17,8 @@ class AppliedChanges : public ::testing::TestWithParam<FilterKind> {
 
 INSTANTIATE_EACH(Kinds, AppliedChanges, test::kLoggedKinds);
 
-// Marks name contents. A copy without hashes that has one, but other segments, takes the entries
-// and no mark: so it gets the image next.
+// Marks name contents. A copy without hashes may have a mark, but other segments. Then it takes the
+// entries and not the new mark, so that it gets the image next.
 TEST_P(AppliedChanges, of_other_segments_leave_a_copy_without_hashes_without_the_mark) {
   Counts counts;
   Site origin(options());
@@ -37,7 +37,7 @@ TEST_P(AppliedChanges, of_other_segments_leave_a_copy_without_hashes_without_the
   EXPECT_FALSE(origin.leads_from(fixed->mark()));
 }
 
-// The segments that come may be the first ones of the hash space alone, or the last ones.
+// The changes may bring only the first segments of the hash space, or only the last ones.
 TEST_P(AppliedChanges, bring_segments_of_a_part_of_the_hash_space) {
   constexpr uint64_t base = 12000;
   const uint32_t page_bytes = GetParam() == FilterKind::kCountingBloom ? 448 : 64;
@@ -79,7 +79,7 @@ TEST_P(AppliedChanges, bring_segments_of_a_part_of_the_hash_space) {
 }
 
 // A remove of what was never added takes an entry that shares its cells. The copies have other
-// cells, so that each may find none; they lose nothing by that, and keep up.
+// cells, so a copy may find no such entry. It loses nothing by that, and keeps up.
 TEST_P(AppliedChanges, survive_removes_of_what_was_never_added) {
   if (!multiset()) {
     return;
@@ -122,7 +122,7 @@ TEST_P(AppliedChanges, survive_removes_of_what_was_never_added) {
   }
 }
 
-// They are in the log as a remove and an add, which leave one where there was none.
+// The log has such a key as a remove and an add. Where the key was absent, one copy is left.
 TEST_P(AppliedChanges, bring_what_was_removed_before_it_was_added) {
   if (!multiset()) {
     return;
@@ -162,8 +162,8 @@ TEST_P(AppliedChanges, bring_what_was_removed_before_it_was_added) {
   }
 }
 
-// Of a key that was never added, but shares its cells with one that is added by the same changes.
-// The twin has the origin's cells in the end.
+// The origin removes keys that were never added, but share cells with keys that the same changes
+// add. In the end the twin has the origin's cells.
 TEST_P(AppliedChanges, remove_again_what_is_found_once_the_adds_are_in) {
   if (!multiset()) {
     return;
@@ -186,7 +186,7 @@ TEST_P(AppliedChanges, remove_again_what_is_found_once_the_adds_are_in) {
   twin.expect_good();
 }
 
-// A set drops what seems present, where no remake needs it. Here a copy of other cells would.
+// A set drops a key that seems present, if no remake needs it. Here a copy of other cells needs it.
 TEST_P(AppliedChanges, of_a_copy_have_what_only_seemed_present_there) {
   if (multiset()) {
     return;

@@ -90,7 +90,7 @@ TEST(SegmentChanges, I2_every_changed_byte_and_every_cut_is_found) {
   expect_every_damage_refused(encoded(sample_changes(40, HashWidth::k47Bits, 3)), refusal);
 }
 
-// … also behind a right checksum: what is accepted is what would be written.
+// This is so behind a right checksum, too: only bytes that would be written are accepted.
 TEST(SegmentChanges, I2_wrong_fields_are_refused) {
   const Bytes bytes = encoded(sample_changes(40, HashWidth::k47Bits, 3));
   const auto changed = [&bytes](size_t at, unsigned value) {

@@ -18,7 +18,7 @@ inline Bytes encoded(const segments::FilterChanges& changes) {
   return must(segments::encode_changes(changes, 1 << 30));
 }
 
-// Encoded and decoded; the bytes stay as long as they are needed.
+// Encodes and decodes the changes. The bytes stay as long as they are needed.
 inline segments::FilterChanges sent(const segments::FilterChanges& changes,
                                     uint32_t page_bytes = 448) {
   const auto bytes = std::make_shared<const Bytes>(encoded(changes));
@@ -37,7 +37,7 @@ struct Site {
     expect_ok(file->create());
     commit();
   }
-  // What a backup of the other one is.
+  // Opens a backup of another site: its rows.
   explicit Site(const MemoryBlocks::Rows& rows, const FilterOptions& of) : options(of) {
     storage.rows = rows;
     reopen();
@@ -57,14 +57,14 @@ struct Site {
     EXPECT_TRUE(mark.has_value());
     return mark.value_or(segments::FilterMark());
   }
-  // As they travel.
+  // The changes as they travel: encoded and decoded.
   segments::FilterChanges changes_since(const segments::FilterMark& since) const {
     const std::optional<segments::FilterChanges> changes = must(file->changes_since(since));
     EXPECT_TRUE(changes.has_value()) << "only the image leads there";
     return changes ? sent(*changes) : segments::FilterChanges();
   }
   bool apply(const segments::FilterChanges& changes) const { return must(file->apply(changes)); }
-  // Returns why it does not take them. Nothing is changed then.
+  // Returns why the site does not take the changes. The site stays as it was.
   std::string refusal(const segments::FilterChanges& changes, ErrorCode code) const {
     const segments::FilterMark before = mark();
     const uint64_t items = file->items();
@@ -98,7 +98,8 @@ inline void add_to(Site& origin, Counts& counts, uint64_t first, uint64_t end) {
   }
 }
 
-// A copy of what the origin holds: the counts. It may have other options.
+// A copy of what the origin holds, made from the counts, with the origin's mark. It may have other
+// options.
 inline std::unique_ptr<Site> copy_of(const Site& origin, const Counts& counts,
                                      const FilterOptions& options) {
   auto copy = std::make_unique<Site>(options);
@@ -113,7 +114,8 @@ inline std::unique_ptr<Site> copy_of(const Site& origin, const Counts& counts,
   return copy;
 }
 
-// What an image makes of a copy. It has its own size of pages, and grows or not.
+// Imports an image of `from` into the copy. The copy keeps its size of pages, and grows or not as
+// before.
 inline void take_image(Site& copy, Site& from, bool with_hashes = false) {
   segments::Contents contents = must(from->contents(with_hashes));
   FilterOptions options = copy.options;

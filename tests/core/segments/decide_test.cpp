@@ -43,7 +43,7 @@ TEST(SegmentDecide, a_remade_segment_has_half_as_much_room_again_up_to_the_limit
   }
 }
 
-// Else it would be made anew each time that it is folded.
+// Otherwise such a segment would be made anew each time that it is folded.
 TEST(SegmentDecide, a_segment_that_can_not_be_split_grows_by_half_too) {
   EXPECT_EQ(remade_capacity(65537, 65536), with_deviations(65537 + 32768));
   EXPECT_EQ(remade_capacity(1 << 20, 65536), with_deviations(3 << 19));

@@ -79,7 +79,8 @@ class SegmentDirectory : public ::testing::Test {
     EXPECT_TRUE(status.ok() || (fails(status, ErrorCode::kCorrupt) && other.size() == 0));
     return !status.ok();
   }
-  // Writes a page whose slot i has header number i of these; {}: zeros, and none behind the last.
+  // Writes a page whose slot i has header number i of these; An empty header {} becomes zeros.
+  // Empty headers at the end are left out.
   void write_page(int64_t page, std::vector<SegmentHeader> headers) {
     while (headers.size() > 1 && headers.back().number == 0) {
       headers.pop_back();
@@ -195,8 +196,8 @@ TEST_F(SegmentDirectory, keeps_what_is_in_memory_of_leaves_that_did_not_change) 
   EXPECT_EQ(other.folded_to(), 50u);
 }
 
-// The fold that memory had seen was undone: its entries are pending again, and memory has dropped
-// them.
+// Memory saw a fold that was undone later. The entries of the fold are pending again, but memory
+// has dropped them.
 TEST_F(SegmentDirectory, says_when_a_leaf_lacks_entries_that_are_pending_again) {
   store_sample();
   Directory other(options);
@@ -218,7 +219,7 @@ TEST_F(SegmentDirectory, says_when_a_leaf_lacks_entries_that_are_pending_again) 
   EXPECT_FALSE(must(untouched.read(blocks, root, {90, 50}))) << "or it was dropped since";
 }
 
-// Whatever was made of it, those before the root's folded_to are in no leaf without a header.
+// A leaf without a header has no entries from before the root's folded_to, whatever became of it.
 TEST_F(SegmentDirectory, forgets_entries_of_leaves_without_headers_that_were_folded) {
   for (const uint64_t folded_to : {0, 5, 6}) {
     Directory directory(options);

@@ -42,7 +42,7 @@ class FilledFile {
   void commit() { expect_ok(test::commit(file)); }
   // Commits. Then a new connection sees what is in it, and that it is good.
   void expect_stored();
-  // … as it is stored, with these options.
+  // A connection with these options sees the same, as it is stored.
   void expect_stored_as(const FilterOptions& options);
   void add(uint64_t i) {
     expect_ok(file.insert(nth_key(i)));

@@ -38,7 +38,8 @@ class OfFilterBlocks : public ::testing::Test {
   }
   Blocks on(MemoryBlocks& rows) const { return {rows, options_.seed}; }
 
-  // Created and flushed; … with three entries in its log, which are folded, too.
+  // create() creates and flushes. create_filled() also writes three entries to the log and folds
+  // them.
   void create(FilterBlocks& blocks) const {
     expect_ok(blocks.create());
     expect_ok(flush(blocks));

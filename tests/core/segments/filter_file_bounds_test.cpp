@@ -10,7 +10,8 @@ struct Most {
   uint64_t writes = 0;
 };
 
-// The most that one of these transactions of 500 rows does. Each has a new connection, or none has.
+// The most that one of these transactions of 500 rows does. With `opens`, each has a new
+// connection.
 Most most_of(MemoryBlocks& storage, const FilterOptions& options, uint64_t first, uint64_t count,
              bool opens) {
   Most most;
@@ -46,7 +47,7 @@ TEST_P(FilterFileBounds, work_of_500_rows_does_not_grow_with_the_filter) {
     EXPECT_LE(most.blocks_read, 400u + asked) << keys;
     EXPECT_LE(most.calls, 600u + asked) << keys;
     const Most opened = most_of(storage, options, keys + 20'000, 10, true);
-    // … and the log, of some 700 entries a row.
+    // A new connection also reads the log, which has some 700 entries a row.
     EXPECT_LE(opened.blocks_read, 400u + asked + (uint64_t{1} << 18) / 600) << keys;
     EXPECT_LE(opened.writes, 400u) << keys;
     test::expect_stored(storage, options, keys + 25'000);

@@ -20,7 +20,7 @@ using test::nth_key;
 using test::nth_word;
 using test::Site;
 
-// kCells: made of images without hashes, whatever its own capacity.
+// A copy of kCells is made of images without hashes, whatever its own capacity is.
 enum class CopyKind : uint8_t { kBackup, kGrows, kRelayed, kCells, kRelayedCells };
 constexpr CopyKind kCopyKinds[] = {CopyKind::kBackup, CopyKind::kGrows, CopyKind::kRelayed,
                                    CopyKind::kCells, CopyKind::kRelayedCells};
@@ -74,13 +74,13 @@ class LifeOfCopies {
   }
 
  private:
-  // Many hashes of a set only seem to be there when they come.
+  // At the high rate, many hashes of a set seem to be there before they come.
   static constexpr double kHighRate = 0.2;
   static constexpr double kLowRate = 1e-7;
 
   uint64_t random(uint64_t limit) { return nth_word(seed_, draws_++) % limit; }
   bool multiset() const { return options_.multiset(); }
-  // Else only images tell how many they are (S7).
+  // Do copies count the same items? Otherwise only images tell how many there are (S7).
   bool of_equal_items() const { return multiset() || options_.spec.rate == kLowRate; }
   bool lacks_hashes(CopyKind kind) const {
     return of_cells(kind) || (!of_equal_items() && !options_.growth && kind != CopyKind::kBackup);
@@ -160,7 +160,7 @@ class LifeOfCopies {
     }
     return options;
   }
-  // As an image does.
+  // Replaces the copy, as an image does.
   void replace_copy(size_t i) {
     const CopyKind kind = kCopyKinds[i];
     if (kind == CopyKind::kBackup) {
@@ -174,7 +174,7 @@ class LifeOfCopies {
     expect_equal(*copies_[i]);
   }
 
-  // All copies but the relayed ones follow the origin; these follow a copy.
+  // The relayed copies follow a copy, and all other copies follow the origin.
   void bring_up_to_date(size_t i) {
     const CopyKind kind = kCopyKinds[i];
     Site& from = kind == CopyKind::kRelayed        ? *copies_[random(2)]
@@ -229,7 +229,7 @@ class LifeOfCopies {
     }
   }
 
-  // Net, ascending, and no more than what happened.
+  // The changes must be net and ascending, and no more than what happened.
   void expect_what_changed(const FilterChanges& changes) {
     const auto then = history_.find(mark_text(changes.from));
     const auto since = history_.find(mark_text(changes.to));
@@ -412,14 +412,14 @@ TEST_P(FilterFileChanges, from_elsewhere_are_refused_with_both_names) {
   EXPECT_FALSE((*copy)->pending());
   EXPECT_TRUE(copy->storage.rows == rows);
 
-  // A backup that went on for itself.
+  // The backup went on by itself.
   expect_ok(test::add_and_commit(*backup.file, 700, 740));
   EXPECT_FALSE(backup.leads_from(late));
   copy->apply(origin.changes_since(old));
   copy->refusal(backup.changes_since(old), ErrorCode::kInvalid);
 }
 
-// What no decoded changes are, and what is decoded and a lie.
+// Some of these changes no decoder gives. Others can be decoded, but are false.
 TEST_P(FilterFileChanges, that_can_not_be_are_refused) {
   Counts counts;
   Site origin(options());
@@ -449,7 +449,7 @@ TEST_P(FilterFileChanges, that_can_not_be_are_refused) {
   copy->expect_good();
 }
 
-// Each key's count is exact there.
+// In a unique filter each key's count is exact.
 TEST_P(FilterFileChanges, a_unique_copy_follows_unique_origins_only) {
   if (!multiset()) {
     return;
@@ -490,7 +490,7 @@ TEST_P(FilterFileChanges, hand_over_the_types_of_keys) {
   EXPECT_EQ((*copy)->key_types(), 5u);
 }
 
-// The last of them only are remembered, across commits and connections.
+// A copy remembers only its last places, and keeps them across commits and connections.
 TEST_P(FilterFileChanges, places_are_few) {
   Counts counts;
   Site origin(options());

@@ -90,7 +90,7 @@ TEST(FilterFileContentsWithHashes, are_refused_where_it_keeps_none) {
   EXPECT_FALSE(filled.file.for_each_hash(ignore).ok());
 }
 
-// So much is pending for one segment that the copy would be too full.
+// So much is pending for one segment that a copy of the same size would be too full.
 TEST_P(GrowingFileContents, that_outgrow_a_segment_are_made_for_more) {
   FilterOptions options = options_of(GetParam());
   options.page_bytes = 4032;
@@ -122,7 +122,7 @@ TEST(FilterFileContentsWithHashes, drop_removes_of_what_was_never_added) {
   expect_counts(pieces, filled.counts, true);
 }
 
-// The keys whose cells the remove took are added again. Nothing seems dead then but the remove.
+// The keys whose cells the remove took are added again. Then only the remove seems dead.
 TEST(FilterFileContentsWithHashes, are_counted_where_a_run_has_a_remove_of_what_was_never_added) {
   FilterOptions options = small_segments(FilterKind::kCountingBloom);
   options.capacity = 40;

@@ -33,7 +33,8 @@ class FilterFileDamage : public ::testing::TestWithParam<test::FilterCase> {
     good = rows_of(options, 0);
     storage.rows = good;
   }
-  // All keys are present, or something failed before. True if something failed.
+  // Expects that all keys are present, unless something failed before. Returns true if something
+  // failed.
   bool finds_damage() {
     FilterFile file(options, storage);
     if (!file.refresh().ok()) {
@@ -53,7 +54,7 @@ class FilterFileDamage : public ::testing::TestWithParam<test::FilterCase> {
     return !file.check().ok();
   }
 
-  // Of the directory.
+  // The first page of the directory.
   static Bytes first_page(const Blocks& blocks) {
     Bytes page;
     expect_ok(blocks.read_one(kFirstDirectoryBlock, [&](int64_t, std::span<const std::byte> bytes) {
@@ -63,7 +64,7 @@ class FilterFileDamage : public ::testing::TestWithParam<test::FilterCase> {
     return page;
   }
 
-  // With sanitizers a third of the blocks takes as long.
+  // With sanitizers, a third of the blocks takes as long as all blocks do without.
   bool is_left_out() { return test::kSlow && ++seen_ % 3 != 0; }
 
   uint64_t seen_ = 0;
@@ -131,8 +132,8 @@ TEST_P(FilterFileDamage, of_a_foreign_block_loses_no_key) {
   }
 }
 
-// As if an attacker had written the blocks, with checksums that are right. Figures make filters of
-// the geometries that headers tell, and nothing else reads these before.
+// An attacker may write blocks whose checksums are right. The figures make filters of the
+// geometries in the headers, and nothing else has read these geometries before.
 TEST_P(FilterFileDamage, of_a_geometry_takes_no_memory_for_figures) {
   const Blocks blocks(storage, options.seed);
   Bytes page = first_page(blocks);

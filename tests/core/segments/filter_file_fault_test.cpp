@@ -92,7 +92,7 @@ TEST_P(FilterFileFaults, leave_nothing_half_done_after_a_roll_back) {
   test::expect_stored(storage, options, end);
 }
 
-// As when a row's failure does not end the transaction: what was accepted is there.
+// A row's failure may leave the transaction open. Then the rows that were accepted are there.
 TEST_P(FilterFileFaults, leave_a_filter_that_is_usable_or_says_that_it_is_not) {
   for_each_fault([&](FilterFile& faulty) {
     if (!faulty.refresh().ok()) {

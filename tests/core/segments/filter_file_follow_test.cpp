@@ -1,5 +1,5 @@
-// Connections that follow what others write: whatever was done, however much of it, and also where
-// a backup was restored of which no one was told.
+// Connections follow what others write, whatever it is and however much. They do so also after
+// somebody restored a backup and told no one.
 #include "tests/core/segments/stored_file.hpp"
 
 namespace cuckoo::segments {
@@ -17,7 +17,7 @@ using Work = std::function<void(FilterFile& file, uint64_t first)>;
 
 void fill(FilterFile& file, uint64_t first, uint64_t end) { expect_ok(add(file, first, end)); }
 
-// Contents of as many keys, made by another filter of these options.
+// Takes in the contents of another filter with the same options, which has `count` keys.
 void take_in(FilterFile& file, uint64_t first, uint64_t count, bool unites) {
   MemoryBlocks storage;
   FilterFile other(file.options(), storage);
@@ -67,12 +67,12 @@ const std::pair<const char*, Work> kWork[] = {
          expect_ok(file.rebuild(first));
        }
      }},
-    // No entry of the log tells whether storage is before it or after it.
+    // No entry of the log tells whether storage is before a rebuild or after it.
     {"a rebuild alone",
      [](FilterFile& file, uint64_t) {
        expect_ok(file.keeps_hashes() ? file.rebuild(file.capacity()) : Status());
      }},
-    // The same entries in as many segments, of another size.
+    // A resize leaves the same entries in as many segments, of another size.
     {"a resize alone",
      [](FilterFile& file, uint64_t first) {
        expect_ok(file.keeps_hashes() ? file.rebuild(40000 + first / 10) : Status());
@@ -149,7 +149,8 @@ TEST_P(FilterFileFollows, whatever_is_done) {
   }
 }
 
-// The same work with other keys from the same backup: as many entries, segments and blocks.
+// The same work is done with other keys from the same backup. It leaves as many entries, segments
+// and blocks.
 TEST_P(FilterFileFollows, another_history) {
   const MemoryBlocks::Rows start = storage.rows;
   for (const auto& [name, work] : kWork) {
@@ -172,7 +173,7 @@ TEST_P(FilterFileFollows, another_history) {
 }
 
 // Adds and removes of the same keys are pending, in segments that were never folded. A rebuild
-// drops them, and the follower sees that. Then a backup of before is put back.
+// drops them, and the follower sees that. Then a backup from before the rebuild is put back.
 TEST_P(FilterFileFollows, a_backup_with_entries_that_come_to_nothing) {
   MemoryBlocks kept;
   FilterFile file(options(), kept);
@@ -202,7 +203,7 @@ TEST_P(FilterFileFollows, a_backup_with_entries_that_come_to_nothing) {
   EXPECT_EQ(opened.items(), 1u);
 }
 
-// All that SQLite may undo, flushed before or not.
+// SQLite may undo any work, whether it was flushed before or not.
 TEST_P(FilterFileFollows, a_roll_back) {
   const MemoryBlocks::Rows start = storage.rows;
   const std::vector<uint64_t> answers = answers_of(*writer, 40000);
@@ -223,7 +224,7 @@ TEST_P(FilterFileFollows, a_roll_back) {
   }
 }
 
-// They take turns, and each removes what another one added.
+// Three connections take turns. Each removes a key that was added in the turn before.
 TEST_P(FilterFileFollows, one_another) {
   std::unique_ptr<FilterFile> files[3];
   for (auto& file : files) {

@@ -64,7 +64,7 @@ TEST_P(FilterFileKinds, of_any_rate_hold_their_capacity_at_that_rate) {
     constexpr uint64_t kProbes = 200000;
     EXPECT_LE(kept.measured_rate(kProbes), rate + 4 * std::sqrt(rate / kProbes) + 1e-5);
     EXPECT_LE(kept.file.rate_now(), 1.01 * rate);
-    // Shares have room for what falls on them by chance.
+    // Each segment has room for more keys than its share, because chance may bring it more.
     EXPECT_GE(kept.file.rate_now(), (kept.file.segments() == 1 ? 0.7 : 0.3) * rate);
     EXPECT_EQ(kept.file.target_rate(), rate);
     EXPECT_GT(kept.file.load_factor(), is_cuckoo() ? 0.9 : 0.3);
@@ -72,7 +72,7 @@ TEST_P(FilterFileKinds, of_any_rate_hold_their_capacity_at_that_rate) {
   }
 }
 
-// Each key that comes finds a filter whose rate is right; it was made for few.
+// The filter was made for few keys. Its rate is right whenever a key comes.
 TEST_P(GrowingFileKinds, keep_the_rate_while_they_grow) {
   constexpr double kRate = 0.01;
   constexpr uint64_t kKeys = 200000;
@@ -157,7 +157,7 @@ TEST_P(FilterFileKinds, take_copies_by_the_million_and_give_them_back) {
   }
 }
 
-// Whether they came singly or by counts.
+// The filter is the same whether copies came singly or by counts.
 TEST_P(FilterFileKinds, take_copies_at_once_as_they_take_single_ones) {
   const uint64_t room = growth() || !is_cuckoo() ? 1000 : 60000;
   KindFile single(options(room));
@@ -231,7 +231,7 @@ TEST_P(SetFileKinds, hold_what_only_looked_present_when_it_came) {
 
 // --- repeated for ever
 
-// So many rows hold what the log keeps (S3), and some more.
+// The most rows that a log may have: room for what it keeps (S3), and some more.
 uint64_t most_log_rows(const FilterFile& file) {
   const uint64_t entries =
       2 * file.segments() * file.turn_entries() + file.items() / 16 + 4 * file.turn_entries();
@@ -361,7 +361,7 @@ TEST_P(SharedCells, are_not_removed_more_often_than_they_were_folded) {
   EXPECT_EQ(kept.file.items(), 1u);
 }
 
-// Their removes are in a run, before their adds.
+// The removes of these keys are in a run, before the adds of these keys.
 TEST_P(GrowingFileKinds, hold_what_was_removed_before_it_was_added_when_segments_are_made_anew) {
   if (!is_cuckoo()) {
     return;

@@ -66,7 +66,7 @@ TEST_P(FixedFileLimits, of_several_segments_take_as_many_distinct_keys_as_the_ca
     expect_all(filled.file, 0, fitted);
     EXPECT_LT(filled.file.rate_now(), 0.011);
     expect_ok(filled.file.check());
-    // Refused again: nothing changed.
+    // The same keys are refused again. This changes nothing.
     const uint64_t items = filled.file.items();
     (void)fill(filled.file, 5000000, 1000, 0);
     filled.commit();
@@ -78,8 +78,8 @@ TEST_P(FixedFileLimits, of_several_segments_take_as_many_distinct_keys_as_the_ca
   }
 }
 
-// At this rate one key in ten seems present when it comes, and is not among the items of a set: by
-// these alone it would take 12 % more keys, and answer at a rate of 0.29.
+// At this rate one key in ten seems present when it comes, and a set does not count it as an item.
+// By its items alone, a set would take 12 % more keys, and answer at a rate of 0.29.
 TEST_P(FixedFileLimits, of_several_segments_keep_a_rate_at_which_many_keys_seem_present) {
   constexpr uint64_t kCapacity = 300000;
   constexpr double kRate = 0.25;
@@ -104,7 +104,7 @@ TEST_P(FixedFileLimits, of_several_segments_keep_a_rate_at_which_many_keys_seem_
   }
 }
 
-// Copies are no keys: so many of them may be in it that its items are above its capacity.
+// Copies are no keys. The filter may have so many that its items are above its capacity.
 TEST(FixedCountingFileLimits, are_of_keys_and_not_of_copies) {
   for (const uint64_t capacity : {500, 150000}) {
     FilledFile filled(options_for({FilterKind::kCountingBloom, false}, capacity, 0.01, 4032));
@@ -118,7 +118,7 @@ TEST(FixedCountingFileLimits, are_of_keys_and_not_of_copies) {
   }
 }
 
-// Keys that all fall on one of the segments: it has no room for them, and they fit all the same.
+// All keys fall on one of the segments. It was not made for so many, and they fit all the same.
 TEST_P(FixedFileLimits, hold_whatever_the_shares_are) {
   constexpr uint64_t kCapacity = 140000;
   FilledFile filled(options_for(GetParam(), kCapacity, 0.01, 4032));

@@ -1,5 +1,5 @@
-// A load: its entries are dealt to their segments, and those of a set counted, later than they
-// come, and nothing tells.
+// A load deals entries to their segments later than they come, and counts those of a set later,
+// too. Nothing shows this.
 #include "tests/core/segments/pieces.hpp"
 #include "tests/core/segments/stored_file.hpp"
 
@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint64_t kAdds = 60000;
 
-// A third of them come more than once.
+// More than a third of the adds are of keys that come more than once.
 uint64_t added_key(uint64_t i) { return nth_key(nth_word(31, i) % (kAdds * 2)); }
 
 struct Load {
@@ -36,7 +36,7 @@ struct Size {
   uint32_t page_bytes;
 };
 
-// What each of them is asked for must know of the adds that came just before.
+// The answer to each question must include the adds that came just before.
 class LoadQuestion : public ::testing::TestWithParam<FilterKind> {};
 
 TEST_P(LoadQuestion, S5_finds_what_was_just_added_and_changes_no_byte) {
@@ -142,7 +142,8 @@ TEST_P(SetLoads, that_are_flushed_in_between_store_the_items_of_then) {
   EXPECT_EQ(opened.items(), load.file.items());
 }
 
-// Of several segments without growth: exactly its capacity of keys, counted late or not.
+// A filter of several segments without growth takes exactly its capacity of keys, counted late or
+// not.
 TEST_P(SetLoads, that_are_refused_hold_what_they_would_if_each_add_had_been_asked_for) {
   FilterOptions fixed = options();
   fixed.growth = false;

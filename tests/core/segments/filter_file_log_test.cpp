@@ -48,7 +48,7 @@ TEST_P(FilterFileLog, S3_reaches_back_for_a_share_of_the_items_and_is_cut_behind
   }
 }
 
-// The rest is read when it is asked for.
+// The connection reads the rest of the log when it is asked for changes.
 TEST_P(FilterFileLog, S3_a_new_connection_reads_what_pends_alone) {
   const FilterOptions options = test::options_for({GetParam(), true}, 400'000, 0.001, 4032);
   Site site(options);
@@ -92,7 +92,7 @@ TEST_P(FilterFileLog, S3_a_load_of_no_more_than_it_keeps_is_written_and_a_larger
   site.expect_good();
 }
 
-// Others read on from where they were, or anew; either way they see the same.
+// Other connections read on from where they were, or anew. Either way they see the same.
 TEST_P(FilterFileLog, other_connections_follow_it_while_its_first_rows_are_erased) {
   const FilterOptions options = test::options_for({GetParam(), true}, 1000, 1e-6, 64);
   Site site(options);
@@ -162,7 +162,7 @@ TEST_P(FilterFileLog, lost_rows_that_are_kept_are_found) {
     EXPECT_FALSE(site->check().ok()) << block_name(id);
     site.storage.rows = good;
   }
-  // One that should have been erased.
+  // A row that should have been erased is found, too.
   const Blocks blocks(site.storage, options.seed);
   expect_ok(blocks.write(first->first - 1, std::vector<std::byte>(100), false));
   EXPECT_TRUE(fails_saying(site->check(), ErrorCode::kCorrupt,

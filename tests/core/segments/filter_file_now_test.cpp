@@ -33,7 +33,7 @@ std::unique_ptr<FilterFile> made(const FilterOptions& options, BlockStorage& sto
   return file;
 }
 
-// What it hands out is good for another table: that one imports it, stores it and checks all of it.
+// What the filter hands out is good for another table, which imports, stores and checks all of it.
 void expect_exported(FilterFile& file, bool with_hashes) {
   HeldPieces held;
   expect_ok(held.take(file.contents(with_hashes)));
@@ -133,7 +133,7 @@ class Life {
     }
   }
 
-  // What is absent is not removed, and counts in full when it comes then.
+  // A remove of an absent hash removes nothing. An add after the remove counts in full.
   void remove_absent() {
     const uint64_t hash = some_key();
     if (file_->probe(hash) == FilterFile::Answer::kAbsent) {
@@ -196,7 +196,7 @@ class Life {
     }
   }
 
-  // Its runs and what is loose are what was added and not removed, no more and no less.
+  // Runs and loose entries hold what was added and not removed, no more and no less.
   void expect_hashes() {
     std::map<uint64_t, uint64_t> found;
     expect_ok(file_->for_each_hash([&](uint64_t hash, uint64_t count) -> Status {
@@ -227,7 +227,7 @@ TEST_P(FilterFileNow, S6_has_what_was_added_more_often_than_removed) {
   });
 }
 
-// Of one that is canonical all cells are the same, of a cuckoo filter their sum.
+// In canonical filters all cells are the same. In cuckoo filters the digest of the cells is.
 TEST_P(FilterFileNow, holds_what_a_stored_one_holds) {
   constexpr uint64_t kKeys = 2000;
   MemoryBlocks storage;
@@ -260,7 +260,7 @@ TEST_P(FilterFileNow, holds_what_a_stored_one_holds) {
   }
 }
 
-// Keys that were never added are removed, too: what they broke is repaired when a segment grows.
+// The test also removes keys that were never added. A segment repairs the damage when it grows.
 TEST_P(FilterFileNow, S7_counts_what_wrong_removes_left) {
   if (!multiset()) {
     return;

@@ -121,7 +121,7 @@ TEST(FilterFilePairs, that_are_rolled_back_are_gone) {
   }
 }
 
-// The same number of pages and items, other pairs.
+// The two histories have the same number of pages and items, but other pairs.
 TEST(FilterFilePairs, of_another_history_are_noticed) {
   StoredPairs stored(options_of(1000));
   const auto backup = stored.storage.rows;
@@ -161,7 +161,8 @@ TEST(FilterFilePairs, can_be_handed_out_imported_united_and_cleared) {
   EXPECT_TRUE(fails(other.file.rebuild(2000), ErrorCode::kInvalid));
 }
 
-// A file has bits and hashes of its own, whatever was asked for. An empty one keeps them, too.
+// A file has its own number of bits and of hashes, whatever was asked for. An empty file keeps
+// both, too.
 TEST(FilterFilePairs, of_a_file_keep_its_geometry) {
   for (const uint64_t added : {0, 50}) {
     FilterOptions options = options_of(1000);

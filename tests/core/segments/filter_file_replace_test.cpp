@@ -18,7 +18,7 @@ class FixedFileUnite : public ::testing::TestWithParam<FilterCase> {
     options.page_bytes = 4032;
     return options;
   }
-  // Other keys in each.
+  // Adds `keys` keys to each filter. No key goes to both.
   static void add_to_each(FilledFile& from, FilledFile& to, uint64_t keys) {
     for (uint64_t i = 0; i < keys; ++i) {
       from.add(i);
@@ -116,7 +116,7 @@ TEST(FilterFileImportOfUnique, counts_each_hash_once) {
   }
 }
 
-// What cells can't tell, the mark of a filter whose hashes count once says.
+// Cells can't tell that each hash of a filter counts once. The mark says so.
 TEST(FilterFileImportOfUnique, believes_a_mark_that_says_so) {
   FilterOptions options = small_segments(FilterKind::kCuckoo);
   options.unique = true;
@@ -134,7 +134,7 @@ TEST(FilterFileImportOfUnique, believes_a_mark_that_says_so) {
   expect_ok(to.file.check());
 }
 
-// Leaves of other depths than those that CREATE makes, some of them larger.
+// The import brings fewer and larger leaves than CREATE makes, of other depths.
 TEST_P(FilterFileImport, takes_segments_larger_than_its_own) {
   FilledFile from(options_of(GetParam()), 0, 300);
   HeldPieces pieces(from.file.contents(GetParam().growth));
@@ -239,7 +239,7 @@ TEST(FilterFileImportMarks, survive_a_rebuild) {
   EXPECT_NE(other.mark().value(), pieces.contents.mark);
 }
 
-// A key with many copies, of a filter that takes no cell of them for changed.
+// Two keys have many copies. Their filter takes none of its overflow cells for changed.
 TEST(FilterFileImportOfCopies, writes_the_cells_that_overflowed) {
   FilledFile from(small_segments(FilterKind::kCuckoo));
   for (uint64_t i = 0; i < 300; ++i) {
@@ -379,7 +379,7 @@ TEST_P(GrowingFileRebuild, of_what_was_removed_again_leaves_nothing_pending) {
   filled.expect_stored();
 }
 
-// Keys whose hashes all begin alike: no segment is as deep as they ask for.
+// The hashes of all keys begin alike. No segment is as deep as these keys ask for.
 TEST(FilterFileRebuild, of_chosen_keys_cuts_them_further_but_not_without_end) {
   FilledFile filled(small_segments(FilterKind::kCuckoo));
   for (uint64_t i = 0; i < 20000; ++i) {

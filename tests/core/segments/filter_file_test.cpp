@@ -122,7 +122,7 @@ class Life {
     expect_same(opened, 20);
   }
 
-  // All segments are made anew, of the same contents or of these twice.
+  // Makes all segments anew, of the same contents or of the same contents twice.
   void replace_all(FilterFile& file) {
     const uint64_t items = file.items();
     if (options_.growth && random(2) == 0) {

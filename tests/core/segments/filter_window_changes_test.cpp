@@ -408,7 +408,8 @@ TEST_P(WindowChangesFaults, S8_without_memory_nothing_is_lost_after_a_roll_back)
   }
 }
 
-// A section is spoilt whose headers are right: it is found in the middle of the work.
+// The headers of a section are right, but the rest is spoilt. The copy finds it in the middle of
+// its work.
 TEST_P(WindowChangesFaults, S8_a_bad_piece_changes_nothing) {
   const MemoryBlocks::Rows rows = made->storage.rows;
   for (const Bytes& message : messages) {

@@ -206,7 +206,7 @@ TEST_P(FaultyWindowOfSegments, a_rollback_around_a_rotation_restores_the_snapsho
       EXPECT_EQ(answers_of(stored.window, 0, 3500), answers);
       stored.commit();
       EXPECT_TRUE(start == stored.storage.rows);
-      // Rotated again, with another key: as if the first time had never been.
+      // The window rotates again, with another key, as if the first time had never been.
       stored.rotate();
       stored.add_and_commit(3400, 3401);
       stored.expect_good();
@@ -218,7 +218,7 @@ TEST_P(FaultyWindowOfSegments, a_rollback_around_a_rotation_restores_the_snapsho
   }
 }
 
-// A window that was made and rolled back is none; it can be made again.
+// After a roll-back of its creation there is no window. It can be made again.
 TEST_P(FaultyWindowOfSegments, a_creation_is_rolled_back_as_a_whole) {
   MemoryBlocks storage;
   FilterWindow window(options(), storage);
@@ -263,7 +263,7 @@ TEST_P(FaultyWindowOfSegments, check_finds_every_missing_and_every_stray_block) 
   stored.expect_good();
 }
 
-// Two of three generations, and a slot of blocks that are none's.
+// The window holds two of three generations. A block is in the slot that no generation holds.
 TEST_P(FaultyWindowOfSegments, check_finds_blocks_of_a_slot_that_is_not_held) {
   StoredGenerations stored(options());
   stored.add(0, 600);
@@ -325,7 +325,7 @@ TEST_P(FaultyWindowOfSegments, a_generation_that_was_forgotten_leaves_no_block) 
   stored.expect_good();
 }
 
-// A damaged block of any generation: an error, or the right answers.
+// A damaged block of any generation leads to an error, or to the right answers.
 TEST_P(FaultyWindowOfSegments, damage_is_an_error_or_harmless) {
   const MemoryBlocks::Rows good = stored.storage.rows;
   const auto probe_all = [&](uint64_t& lost) -> Status {
@@ -404,7 +404,8 @@ TEST_P(FaultyWindowOfSegments, hostile_numbers_are_refused) {
       EXPECT_TRUE(window.check().ok());
     }
   }
-  // Another rotation with the same slots held, and a past that never was: nothing is lost.
+  // The block tells of another rotation with the same slots held, and of a past that never was.
+  // Nothing is lost.
   Bytes changed = content;
   store_le<uint64_t>(&changed[8], 3);
   store_le<uint64_t>(&changed[24], 99);

@@ -43,9 +43,9 @@ struct WindowModel {
   }
 };
 
-// Transactions of adds, rotations, clears, savepoints and roll-backs by one connection. Another one
-// follows each of them, a third some. Backups are restored between them, of which no connection is
-// told.
+// One connection makes transactions of adds, rotations, clears, savepoints and roll-backs. Another
+// one follows each transaction, and a third one some. Backups are restored in between, and no
+// connection is told.
 class WindowScript {
  public:
   WindowScript(const FilterOptions& options, uint64_t seed)
@@ -167,7 +167,7 @@ class WindowScript {
     }
   }
 
-  // I1, and the items of each generation.
+  // Expects I1, and the items of each generation.
   void expect_all(FilterWindow& window) {
     const std::vector<uint64_t> items = window.generation_items();
     ASSERT_EQ(items.size(), model_.generations.size());
@@ -418,8 +418,8 @@ TEST_P(WindowsOfSegments, followers_may_skip_any_number_of_rotations) {
   }
 }
 
-// Each kind of work, then a backup of before it, then the same with other keys: as many rotations,
-// generations and entries, but another past.
+// Each kind of work is done. Then a backup from before is put back, and the work is done with other
+// keys. There are as many rotations, generations and entries, but another past.
 TEST_P(WindowsOfSegments, I5_another_history_is_noticed) {
   using Work = std::function<void(StoredGenerations&, uint64_t first)>;
   const std::pair<const char*, Work> kWork[] = {
@@ -491,7 +491,7 @@ TEST_P(WindowsOfSegments, S5_the_same_calls_give_the_same_bytes_cold_or_warm) {
   warm.expect_good();
 }
 
-// At any time of a transaction: as if it were flushed now, and without a flush.
+// At any time of a transaction, check() works as if all were flushed now, but flushes nothing.
 TEST_P(WindowsOfSegments, check_looks_at_what_is_pending) {
   StoredGenerations stored(options(filter_case().growth ? 300 : 3000));
   stored.add(0, 200);

@@ -39,7 +39,7 @@ constexpr HashWidth kWidths[] = {HashWidth::k47Bits, HashWidth::k63Bits};
 
 std::string suffix_of(HashWidth width) { return width == HashWidth::k47Bits ? "_47" : "_63"; }
 
-// As the target does.
+// Makes the prefix as the fuzz target does.
 uint64_t prefix_of(unsigned depth) {
   return depth == 0 ? 0 : kGoldenStep >> (64 - depth) << (64 - depth);
 }

@@ -15,7 +15,7 @@ using Hashes = HashCollection::Hashes;
 constexpr HashWidth kWidth = HashWidth::k47Bits;
 constexpr uint32_t kTiny = 64;  // pages so small that some thousand keys are several segments
 
-// All of a filter in memory; what its pieces have was checked.
+// All of a filter in memory. Its pieces were checked.
 struct Built {
   Contents contents;
   PieceSet pieces;
@@ -149,7 +149,7 @@ TEST_P(CollectedHashesOf, are_cut_as_create_would_cut_them) {
   }
 }
 
-// Keys that were chosen: all hashes begin alike.
+// The keys were chosen so that all hashes begin alike.
 TEST_P(CollectedHashesOf, a_segment_that_gets_too_many_is_split_or_made_larger) {
   HashCollection collection(kWidth);
   for (uint64_t i = 0; i < 20000; ++i) {
@@ -199,8 +199,8 @@ TEST_P(CollectedHashesOf, none_are_an_empty_filter) {
   }
 }
 
-// More than the capacity: an error without growth, a larger filter with it. Copies are no keys, but
-// of a cuckoo filter that can't grow.
+// More keys than the capacity are an error without growth, and make a larger filter with it. Copies
+// count as keys only in a cuckoo filter that can't grow.
 TEST_P(CollectedHashesOf, more_than_the_capacity_are_full_or_grow) {
   std::unique_ptr<HashCollection> collection;
   const auto built = [&](uint64_t distinct, uint64_t copies, uint64_t capacity, Growth growth) {
@@ -244,7 +244,7 @@ TEST_P(CollectedHashesOf, numbers_out_of_range_are_invalid) {
   expect_invalid(0.5, 10);
 }
 
-// As an image without hashes has them.
+// An image without hashes has such pieces.
 TEST_P(CollectedHashesOf, fill_pieces_that_are_cut_in_another_way) {
   HashCollection collection(kWidth);
   for (uint64_t i = 0; i < 3000; ++i) {
@@ -290,7 +290,7 @@ TEST(CollectedHashes, can_be_built_again_and_the_sink_may_stop_it) {
   EXPECT_EQ(handed, 2u);
 }
 
-// Called all the time, and once it says stop the work ends.
+// The work calls the poll all the time, and ends once the poll says stop.
 TEST(CollectedHashes, building_can_be_stopped) {
   for (const FilterKind kind : {FilterKind::kCuckoo, FilterKind::kBloom}) {
     uint64_t polls = 0;
@@ -349,7 +349,7 @@ TEST(CollectedHashes, of_several_parts_lose_none_and_double_none) {
   }
 }
 
-// I1. Of one part or several, sorted in between or not, copies one by one or at once.
+// I1. Hashes come in either order, sorted in between or not, with copies one by one or at once.
 TEST(CollectedHashes, I1_the_order_in_which_they_come_leaves_no_trace) {
   constexpr uint64_t kKeys = 5 * (uint64_t{1} << 19) / 4;
   HashCollection forwards(kWidth);
@@ -373,7 +373,7 @@ TEST(CollectedHashes, I1_the_order_in_which_they_come_leaves_no_trace) {
   }
 }
 
-// Copies one by one, some at once, put together in between: the same filter.
+// Copies come one by one, or at once and put together in between. Both give the same filter.
 TEST(CollectedHashes, copies_at_once_are_as_good_as_one_by_one) {
   for (const FilterKind kind : {FilterKind::kCuckoo, FilterKind::kBloom}) {
     HashCollection single(kWidth);
@@ -442,7 +442,7 @@ TEST(CollectedHashes, narrowed_knows_no_more_than_the_leading_bits) {
   EXPECT_EQ(counts_of(narrowed.hashes(true)), counts_of(narrow.hashes(true)));
 }
 
-// What was counted before is of no use then.
+// An earlier count is of no use after a change.
 TEST(CollectedHashes, counts_what_is_there_after_every_change) {
   HashCollection collection(HashWidth::k63Bits);
   const auto expect = [&](uint64_t items, uint64_t distinct) {

@@ -7,7 +7,7 @@
 namespace cuckoo::segments {
 namespace {
 
-// As a filter that knows each hash: a remove of what is not there does nothing.
+// Counts as a filter that knows each hash: a remove of an absent hash does nothing.
 int64_t after(int64_t occurrences, const std::vector<int64_t>& changes) {
   for (const int64_t net : changes) {
     occurrences = std::max<int64_t>(0, occurrences + net);

@@ -12,7 +12,7 @@ std::string refusal(const Bytes& bytes) {
   return refusal_of(decode_image(bytes), ErrorCode::kCorrupt);
 }
 
-// With the hashes, where there are some.
+// Why the image is refused when its hashes are read, too, where there are some.
 std::string hash_refusal(const Bytes& bytes) {
   const auto ignore = [](Piece&&) { return Status(); };
   return refusal_of(read_image(bytes, true, kImagePageBytes, ignore), ErrorCode::kCorrupt);
@@ -286,7 +286,7 @@ TEST(ImageDamage, blocks_of_hashes_must_follow_one_another) {
   }
 }
 
-// Under right checksums, and as many as before.
+// The checksums are right, and there are as many hashes as before.
 TEST(ImageDamage, hashes_of_another_filter_are_found) {
   for (const char* name : {"cuckoo_hashes", "bloom_hashes", "counting_hashes", "blocked_hashes"}) {
     const PiecesSample& sample = pieces_named(name);

@@ -85,7 +85,7 @@ inline Filter::Answer answer_of(const segments::PieceSet& pieces, uint64_t i, Ha
                                                    : pieces.probe(piece_hash(i, width));
 }
 
-// Ascending; a multiset has some of them often enough to overflow.
+// The sample's entries, ascending. A multiset has some hashes often enough to overflow.
 inline std::vector<segments::NetHash> sample_entries(const PiecesSample& sample) {
   std::vector<segments::NetHash> entries;
   for (uint64_t i = 0; i < sample.keys; ++i) {
@@ -184,7 +184,8 @@ inline Result<Bytes> encode_pieces_again(const Bytes& bytes,
   return encode_pieces(built, UINT64_MAX);
 }
 
-// The checksums of all pieces and of the image are put right. False: its frame leads nowhere.
+// Puts the checksums of all pieces and of the image right. Returns false if its frame leads
+// nowhere.
 inline bool put_crcs_right(Bytes& bytes) {
   constexpr size_t kHeader = 136;
   constexpr size_t kPiece = 64;
@@ -229,7 +230,7 @@ inline bool put_crcs_right(Bytes& bytes) {
   return at == end;
 }
 
-// A header that neither is encoded nor decoded: a sample's, changed.
+// A sample's header after a change. It can neither be encoded nor decoded.
 struct BadHeader {
   const char* what;
   const char* name;

@@ -348,7 +348,7 @@ std::filesystem::path golden_path(const std::string& name) {
   return source_path("tests/golden/images") / (name + ".image");
 }
 
-// ann and flo once, eve twelve times.
+// The image has ann and flo once, and eve twelve times.
 Bytes example_image() {
   BuiltPieces built;
   built.header.spec = {FilterKind::kCuckoo, 0.03};

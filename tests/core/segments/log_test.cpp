@@ -104,7 +104,8 @@ TEST_F(SegmentLog, is_cut_into_the_same_rows_however_it_was_appended) {
     append(log, 1);
     flush(log);
   }
-  // All but the items and the version, which are those of the last write of each row; here equal.
+  // Rows have the items and the version of their last write, which are equal here. The rest is
+  // always equal.
   EXPECT_TRUE(storage.rows == at_once);
 }
 
@@ -248,7 +249,7 @@ TEST_F(SegmentLog, tells_the_entries_behind_each_place_it_ever_had) {
     }
   }
   EXPECT_EQ(behind({28, log.chain()}), std::nullopt) << "of the future";
-  // Its first rows are erased.
+  // The log's first rows are erased.
   ASSERT_TRUE(blocks.erase(kFirstLogBlock, kFirstLogBlock + 2).ok());
   for (const LogPlace& place : places) {
     EXPECT_EQ(behind(place, 3, 12).has_value(), place.position >= 12) << place.position;
@@ -258,7 +259,7 @@ TEST_F(SegmentLog, tells_the_entries_behind_each_place_it_ever_had) {
   EXPECT_TRUE(fails(log.entries_behind(blocks, 3, 12, places[13], found), ErrorCode::kCorrupt));
 }
 
-// Entries of one to four copies, whatever the rows of four make of them.
+// Entries have from one to kMostCopies copies. They come back wherever the rows of four cut them.
 TEST_F(SegmentLog, counts_come_back_from_rows_of_any_portions_and_from_each_place) {
   constexpr uint64_t kCopies[] = {1, 2, kMostCopies, 1, 1, 7, 1, 3, 3, 3};
   const auto copies_of_entry = [&](uint64_t i) { return kCopies[(i * 7 + i / 10) % 10]; };
@@ -471,7 +472,7 @@ TEST_F(SegmentLog, a_failed_write_is_repeated) {
   EXPECT_EQ(all_of(other), entries_between(0, 30));
 }
 
-// An entry without its count would stand for one.
+// An entry without its count would stand for one copy.
 TEST_F(SegmentLog, takes_an_entry_with_its_count_or_no_part_of_it_when_memory_runs_out) {
   Log log(options);
   uint64_t failures = 0;

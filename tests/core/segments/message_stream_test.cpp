@@ -74,7 +74,7 @@ TEST_P(Stream, I1_gives_the_image) {
   }
 }
 
-// Without segments, and where it grew, with some.
+// The changes come without segments, and with some where the filter grew.
 TEST_P(Stream, I1_gives_the_changes) {
   bool alone = false;
   bool grown = false;

@@ -112,7 +112,7 @@ TEST(NewSegments, end_where_there_are_no_more_numbers) {
   expect_ok(last.finish());
 }
 
-// So much may be wrong with pieces that begin well; filter_file_replace_test.cpp has the rest.
+// Even pieces that begin well may be too deep; filter_file_replace_test.cpp has the other errors.
 TEST(NewSegments, are_refused_where_they_are_too_deep) {
   const FilterOptions options = options_of(100);
   NewSegments next(maker_of(options));

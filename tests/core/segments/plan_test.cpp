@@ -1,5 +1,5 @@
-// Whether a plan is true is seen on tables: tests/ext/filter/plan_test.cpp. Here: that it follows
-// from the options, at any capacity.
+// tests/ext/filter/plan_test.cpp shows on tables that a plan is true. The tests here show that it
+// follows from the options, at any capacity.
 #include "core/segments/plan.hpp"
 
 #include "core/segments/image.hpp"

@@ -29,7 +29,7 @@ Status read(const Place& place, const std::vector<Bytes>& blocks, std::vector<Ne
   uint64_t previous = place.prefix;
   for (size_t i = 0; i < blocks.size(); ++i) {
     bool begins = false;
-    // in memory of its own size, so that the address sanitizer sees every read behind it
+    // The copy has memory of its own size, so that the address sanitizer sees every read behind it.
     const Bytes copy = blocks[i];
     CUCKOO_TRY(
         decode_run_block(copy, place.width, place.depth, place.prefix, previous, entries, begins));
@@ -199,7 +199,8 @@ TEST(SegmentRuns, a_failing_sink_ends_the_run) {
                    .ok());
 }
 
-// Whatever the bytes are: an error, or ascending hashes of the prefix with counts in range.
+// Whatever the bytes are, they give an error, or ascending hashes of the prefix with counts in
+// range.
 void expect_no_harm(const Place& place, std::span<const std::byte> block, uint64_t previous) {
   const Bytes copy(block.begin(), block.end());
   std::vector<NetHash> entries;

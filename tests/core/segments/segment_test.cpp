@@ -97,13 +97,13 @@ class SegmentsOfKinds : public ::testing::TestWithParam<FilterKind> {
                           }));
     return runs;
   }
-  // To a place where none is.
+  // Copies a block to a place where none is.
   void copy_block(int64_t from, int64_t to) {
     expect_ok(blocks.read_one(from, [&](int64_t, std::span<const std::byte> content) {
       return blocks.write(to, content, false);
     }));
   }
-  // Another run after those that the header tells of.
+  // Appends another run after those that the header tells of.
   void append_run(SegmentHeader& header, std::span<const NetHash> entries) {
     expect_ok(write_run(
         entries, options.width, kDepth, kPrefix, 448, [&](std::span<const std::byte> block) {
@@ -277,7 +277,7 @@ TEST_P(SegmentsOfKinds, a_check_finds_runs_that_are_not_in_the_pages) {
   fold(*segment);
   const SegmentHeader later = flush(*segment);
   EXPECT_TRUE(open(later)->check(blocks, true).ok());
-  // The pages of before, and the runs of later.
+  // The segment gets the pages from before the second fold, and the runs from after it.
   MemoryBlocks::Rows rows = storage.rows;
   storage.rows.clear();
   model.clear();
@@ -504,7 +504,7 @@ INSTANTIATE_EACH(Kinds, SegmentsOfKinds, test::kLoggedKinds);
 
 class SegmentOverflow : public ::testing::Test {
  protected:
-  // One hash, many times, and others, so that cells overflow; stored.
+  // Stores a segment of 30 hashes, each of them 100 times, so that cells overflow.
   void SetUp() override {
     options.page_bytes = 64;
     auto made = must(Segment::make(options, 0, 0, kNumber, 100));

@@ -104,7 +104,7 @@ TEST_F(Staged, I2_a_damaged_a_missing_and_a_swapped_block_are_found) {
     }
     ASSERT_TRUE(blocks_.write(id, content, names).ok());
   }
-  // Right checksums, wrong contents.
+  // These blocks have right checksums, but wrong contents.
   const Blocks own(blocks_, 5);
   ASSERT_TRUE(own.write(kFirstStagedBlock, std::span(message_).first(100), true).ok());
   EXPECT_FALSE(bytes.read(0, 50, buffer).ok());

@@ -11,7 +11,7 @@
 
 namespace cuckoo::test {
 
-// Pages of 64 bytes have small segments: some thousand keys of a cuckoo filter are split.
+// Pages of 64 bytes make segments small: a cuckoo filter of some thousand keys has several.
 inline FilterOptions small_segments(FilterKind kind, bool growth = true, uint64_t capacity = 100) {
   return options_for({kind, growth}, capacity, 0.01, 64);
 }
@@ -34,7 +34,7 @@ struct NewFile : segments::FilterFile {
   }
 };
 
-// … and its storage.
+// Such a file, and its storage.
 struct StoredFile {
   explicit StoredFile(const FilterOptions& options) : file(options, storage) {}
 
@@ -48,7 +48,7 @@ struct StoredFile {
   NewFile file;
 };
 
-// As another connection reads it.
+// A file as another connection reads it.
 struct OpenedFile : segments::FilterFile {
   OpenedFile(const FilterOptions& options, segments::BlockStorage& storage)
       : FilterFile(options, storage) {
@@ -76,7 +76,7 @@ inline void expect_all(segments::FilterFile& file, uint64_t end) {
   }
 }
 
-// What a new connection sees has all keys, and is good.
+// A new connection must see all keys, and a good filter.
 inline void expect_stored(MemoryBlocks& storage, const FilterOptions& options, uint64_t end) {
   OpenedFile file(options, storage);
   if (options.multiset()) {

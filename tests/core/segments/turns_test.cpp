@@ -169,8 +169,8 @@ TEST_F(OfTurns, a_segment_that_is_made_anew_in_its_size_has_it_since_before) {
   EXPECT_EQ(header(0).made_at, made_at);
 }
 
-// Each takes the cell of a key, and no merge of runs drops it. A segment that is made anew has all
-// keys.
+// Each such remove takes the cell of a key, and no merge of runs drops the remove. A segment that
+// is made anew has all keys again.
 TEST_F(OfTurns, a_segment_is_made_anew_when_many_were_removed_that_were_never_added) {
   constexpr uint64_t kKeys = 20'000;
   add(0, kKeys);
@@ -195,7 +195,7 @@ TEST_F(OfTurns, a_segment_is_made_anew_when_many_were_removed_that_were_never_ad
   }
 }
 
-// … when all get full at a time, but for a quarter more than is due.
+// All segments get full at the same time. At most a quarter more than is due is left.
 TEST_F(OfTurnsOfMany, a_transaction_that_made_a_segment_anew_leaves_the_others_to_the_next) {
   constexpr uint64_t kRows = 3000;  // 1.5 turns
   uint64_t left = 0;

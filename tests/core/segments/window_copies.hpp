@@ -23,7 +23,7 @@ inline Bytes image_of(segments::FilterWindow& window, bool with_hashes = false) 
   return encoded(must(window.contents(with_hashes)));
 }
 
-// Nothing where only an image leads there.
+// Returns nothing if only an image leads from `since` to the window.
 inline std::optional<Bytes> changes_of(segments::FilterWindow& window,
                                        const segments::WindowMark& since) {
   const std::optional<segments::WindowMessage> changes = must(window.changes_since(since));
@@ -42,7 +42,7 @@ inline FilterOptions options_of_copy(const segments::FilterWindow& copy,
   return options;
 }
 
-// What 'apply' does with either.
+// Does what 'apply' does with an image or with changes.
 inline Status take(segments::FilterWindow& copy, std::span<const std::byte> bytes) {
   CUCKOO_ASSIGN_OR_RETURN(const segments::WindowMessage message,
                           segments::decode_window_message(bytes, copy.options().page_bytes, true));
@@ -50,7 +50,7 @@ inline Status take(segments::FilterWindow& copy, std::span<const std::byte> byte
                       : copy.import(options_of_copy(copy, message), message);
 }
 
-// The two statements: returns whether the answer was an image.
+// Does what the two statements do. Returns whether the answer was an image.
 inline bool follow_origin(StoredGenerations& copy, segments::FilterWindow& origin) {
   const std::optional<Bytes> changes = changes_of(origin, mark_of(copy.window));
   expect_ok(take(copy.window, changes ? *changes : image_of(origin)));

@@ -171,7 +171,7 @@ TEST_P(WindowMessages, headers_are_read_alone) {
   }
 }
 
-// What the frame does not cover is found when it is read.
+// A flip that the frame does not cover is found when its piece is read.
 TEST_P(WindowMessages, I2_no_bit_may_flip) {
   for (const Bytes& bytes : {image, small, rotated}) {
     for (size_t bit = 0; bit < 8 * bytes.size(); bit += bit < 1200 ? 1 : 97) {

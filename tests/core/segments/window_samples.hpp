@@ -10,7 +10,8 @@
 
 namespace cuckoo::test {
 
-// Of each kind an image, with hashes where it has some, and the changes since it over a rotation.
+// For each kind an image, with hashes where the kind grows, and the changes since then, over a
+// rotation.
 inline std::vector<std::pair<std::string, Bytes>> window_samples() {
   std::vector<std::pair<std::string, Bytes>> samples;
   for (const FilterCase& one : all_cases()) {

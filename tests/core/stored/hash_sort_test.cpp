@@ -92,7 +92,7 @@ std::vector<uint64_t> hashes_of(size_t count, uint64_t distinct, HashWidth width
   return hashes;
 }
 
-// Of any number and size, however often they were sorted in between.
+// Parts may have any number and size, and may be sorted in between however often.
 TEST(HashParts, I1_I2_are_sorted_where_they_stand) {
   constexpr size_t kMost = 3000;
   for (const HashWidth width : kWidths) {

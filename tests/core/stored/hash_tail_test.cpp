@@ -73,7 +73,7 @@ TEST(HashTail, I4_ascending_and_descending_hashes_do_not_crowd) {
   }
 }
 
-// Numbers that crowd where the salt is left out.
+// These numbers would crowd if the salt were left out.
 TEST(HashTail, I4_hashes_that_were_made_to_crowd_do_not) {
   HashTail tail;
   for (uint64_t i = 0; i < 1 << 16; ++i) {
@@ -83,7 +83,7 @@ TEST(HashTail, I4_hashes_that_were_made_to_crowd_do_not) {
   }
 }
 
-// Numbers that crowd where one multiplication makes the slot, whatever the salt is.
+// These numbers would crowd if one multiplication made the slot, whatever the salt is.
 TEST(HashTail, I4_hashes_of_bits_that_move_a_product_little_do_not_crowd) {
   const auto move = [](uint64_t bit) {
     const uint64_t product = kGoldenStep << bit;

@@ -68,7 +68,7 @@ class KillingVfs {
   static inline std::map<const sqlite3_io_methods*, sqlite3_io_methods> methods_;
 };
 
-// True: the statements ran to their end. They are the last that the child does.
+// Returns true if the statements ran to their end. The child process does nothing after them.
 bool run_killed_at(int64_t n, const std::string& path, const std::string& sql) {
   const pid_t child = ::fork();
   if (child == 0) {

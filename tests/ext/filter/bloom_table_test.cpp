@@ -1,6 +1,6 @@
-// bloom_filter: its options and what they make, growth, full, commands, the rate. Removals are in
-// bloom_removal_test.cpp; what it shares with cuckoo_filter in the other *_test.cpp and in
-// model_test.cpp.
+// bloom_filter: its options and what they make, growth, full, commands, the rate.
+// bloom_removal_test.cpp tests removals. The other *_test.cpp files and model_test.cpp test what
+// bloom_filter shares with cuckoo_filter.
 #include <cmath>
 
 #include "tests/support/sql_samples.hpp"
@@ -85,7 +85,7 @@ TEST(BloomOption, bits_per_key_and_hashes_are_taken_as_given) {
   }
 }
 
-// The rate shown is the one that follows from them, and it holds.
+// The rate that filter_info() shows follows from these options, and the filter keeps it.
 TEST(BloomOption, bits_per_key_gives_the_rate_shown) {
   for (const char* options :
        {"bits_per_key = 5", "bits_per_key = 8, hashes = 2", "hashes = 4",
@@ -257,7 +257,7 @@ TEST_P(AnyBloom, takes_the_keys_type) {
   db.gives("INSERT OR IGNORE INTO f VALUES (NULL), (9); SELECT filter_contains('f', 9)", 1);
 }
 
-// Of a set, an add of what is there is none; of a multiset it is one more.
+// A set does not count a key again that is there. A multiset counts one more.
 TEST_P(AnyBloom, counts_adds_of_what_was_not_there) {
   db.run(with("seed = 1, fpr = 1e-6"));
   db.run("INSERT INTO f " + numbers(1, 500));
@@ -269,7 +269,7 @@ TEST_P(AnyBloom, counts_adds_of_what_was_not_there) {
   check(db);
 }
 
-// At a rate that makes many adds look like ones that came before.
+// The rate is so high that many new keys look like keys that came before.
 TEST_P(AnyBloom, count_is_the_same_for_everybody_and_stays) {
   if (counting()) {
     return;  // of a multiset it is exact: see model_test.cpp
@@ -319,7 +319,7 @@ TEST_P(AnyBloom, that_grows_keeps_its_keys_and_its_rate) {
   EXPECT_LE(figure(db, "capacity"), 90000);
 }
 
-// A million copies of one key grow nothing.
+// 60,000 copies of one key do not make the filter grow.
 TEST_P(AnyBloom, of_many_copies_of_one_key_does_not_grow) {
   db.run(with("seed = 1, capacity = 1000"));
   db.run("INSERT INTO f SELECT 'x' FROM ({})", numbers(1, 60000));
@@ -375,7 +375,7 @@ TEST_P(AnyBloom, that_is_full_undoes_the_statement_only) {
   check(other);
 }
 
-// However it is filled, row by row or in bulk, the rate holds until it says that it is full.
+// Whether keys come row by row or in bulk, the rate holds until the filter says that it is full.
 TEST_P(AnyBloom, that_is_full_has_the_rate_asked) {
   for (const bool bulk : {false, true}) {
     Database one;

@@ -130,7 +130,8 @@ TEST_F(Change, delete_command_without_a_key_is_refused) {
   check();
 }
 
-// SQLite keeps the text of a row that OR IGNORE skipped, and would show it with the next failure.
+// SQLite keeps the error text of a row that OR IGNORE skipped. It would show this text with the
+// next failure.
 TEST_F(Change, a_skipped_row_leaves_no_text_behind) {
   db.run(
       "CREATE VIRTUAL TABLE kv USING flash_kv(k, v); INSERT INTO kv VALUES (1, 1);"

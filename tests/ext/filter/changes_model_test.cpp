@@ -1,10 +1,10 @@
-// An origin and its copies, each in a database of its own: with hashes, plain, one that can't grow,
-// and one that is the origin of a further one; filters, and sliding windows. Random changes,
-// rotations, roll-backs, growth, rebuilds, resizes, clears and imports of the origin, backups of it
-// that go on for themselves; writes to the copies and rotations of theirs; messages that come late,
-// twice, never or from such a backup. An answer that is applied at once is never refused, and makes
-// the copy hold exactly what the sender held, in each generation. Only changes that are late may be
-// refused, and change nothing then.
+// An origin and its copies, each in a database of its own. One copy has hashes, one is plain, one
+// can't grow, and one is the origin of a further copy. All are filters, or all are sliding windows.
+// The origin gets random changes, rotations, roll-backs, growth, rebuilds, resizes, clears and
+// imports. Backups of the origin change on their own. Copies are written to and rotated, too.
+// Messages come late, twice, never or from such a backup. An answer that is applied at once is
+// never refused, and makes the copy hold exactly what the sender held, in each generation. Only
+// changes that are late may be refused, and change nothing then.
 #include <deque>
 
 #include "tests/support/sql_samples.hpp"
@@ -55,7 +55,7 @@ class ChangesScript : public Script {
         multiset_(counts_copies(kind_)),
         unique_(!windows && one_in(4)),
         grows_(!windows || !one_in(4)) {
-    // The rate is low: a false positive would be told from a key that came back by nothing.
+    // The rate is low, because nothing would tell a false positive from a key that came back.
     origin_ = make(std::string(!grows_    ? "growth = off, capacity = 2000"
                                : windows_ ? "capacity = 300"
                                           : "capacity = 1500") +
@@ -171,7 +171,8 @@ class ChangesScript : public Script {
     }
   }
 
-  // Growth, compaction, and what no log leads over. A copy goes its own way now and then.
+  // Rebuilds, resizes or clears the origin, or imports a backup into it. Now and then a copy
+  // changes on its own.
   void change_as_a_whole() {
     if (grows_ && one_in(12)) {
       origin_.command("rebuild");
@@ -215,7 +216,7 @@ class ChangesScript : public Script {
     EXPECT_EQ(to.mark(), from.mark());
   }
 
-  // A copy of the origin's file, that goes on.
+  // Makes a backup of the origin's database, and then changes this backup.
   void fork() {
     backup_.db = copy_of(*origin_.db);
     backup_.held = origin_.held;
@@ -224,7 +225,8 @@ class ChangesScript : public Script {
     transaction(backup_);
   }
 
-  // What leads from the receiver's mark to what the sender holds. It may come later.
+  // Makes the message that leads from the receiver's mark to what the sender holds. The receiver
+  // may get it later.
   void send(Member& from, Member& to) {
     Message message;
     message.from = to.mark();
@@ -261,7 +263,8 @@ class ChangesScript : public Script {
     return parts.size() > 1 ? parts : std::vector<std::string>();
   }
 
-  // All parts, after a while in which some came and were taken back.
+  // Delivers all parts. In between, a part may come and be rolled back, or come out of turn and be
+  // refused.
   Outcome deliver_parts(const std::vector<std::string>& parts, Member& to) {
     to.db->run("BEGIN");
     const size_t kept = one_in(2) ? 0 : 1 + random(parts.size() - 1);
@@ -289,7 +292,7 @@ class ChangesScript : public Script {
                                                   : deliver_parts(message.parts, to);
     if (outcome.code == SQLITE_OK) {
       EXPECT_TRUE(leads);
-      // A copy without hashes whose segments are others than the sender's takes no mark.
+      // A copy without hashes takes no mark if its segments differ from the sender's.
       to.shaped = to.mark() == message.to;
       EXPECT_TRUE(to.shaped || !message.is_image);
       to.held = message.held;
@@ -338,7 +341,7 @@ class ChangesScript : public Script {
     EXPECT_EQ(member.db->text("SELECT cuckoo_check('f')"), "ok");
   }
 
-  // The second answer is an image then.
+  // If the first answer does not give the copy the sender's mark, the second answer is an image.
   void follow(Member& from, Member& to) {
     send(from, to);
     deliver(messages_.back(), to);

@@ -90,7 +90,7 @@ TEST_F(Changes, arguments_that_are_none_are_refused) {
   EXPECT_EQ(mark_of(db, "c"), mark);
 }
 
-// What is asked for with 'hashes' is an image with them where the origin has some.
+// If the answer to a request with 'hashes' is an image, it has the hashes that the origin has.
 TEST_F(Changes, answer_with_hashes_where_they_are_asked_for) {
   make_copy("c", "", ", 'hashes'");
   const auto rebuilds = [this] {
@@ -196,7 +196,7 @@ TEST_F(Changes, a_transaction_takes_them_back) {
       db.gives("SELECT count(*) FROM " + copy, 3000);
       db.attempt("ROLLBACK");
     }
-    // A later row of the same statement that fails takes it back, too.
+    // If a later row of the same statement fails, the changes are taken back, too.
     db.refuses(sql("INSERT INTO {}({}, key) SELECT 'apply', {} UNION ALL SELECT 'apply', x'00'",
                    copy, copy, changes),
                {"CKCH"});
@@ -293,7 +293,7 @@ TEST_F(Changes, unique_follows_unique_alone) {
   check(db, "v");
 }
 
-// Cells don't tell copies apart. That there are none is what the image's mark says.
+// Cells don't tell copies apart. The image's mark says that there are no copies.
 TEST_F(Changes, lead_from_unique_to_unique_without_hashes) {
   for (const std::string kind : {"cuckoo_filter(", "bloom_filter(counting = on, "}) {
     for (const std::string growth : {"off", "on"}) {
@@ -343,7 +343,7 @@ TEST_F(Changes, of_what_is_not_unique_are_refused_by_what_is) {
   db.gives("SELECT count(*) FROM u", 2);
 }
 
-// A mark is of the hashes, whatever cells they are in.
+// A mark depends on the hashes, not on the cells that hold them.
 TEST_F(Changes, a_copy_that_grows_for_them_has_their_mark) {
   db.run("INSERT INTO o " + numbers(3001, 4900));
   make_copy("c", "", ", 'hashes'");
@@ -439,8 +439,8 @@ TEST_F(Changes, filter_behind_counts_what_came_since) {
   db.gives(sql("SELECT filter_behind('none', x'{}')", mark), "NULL");
 }
 
-// A copy that was made when its origin was empty is told of all hashes, also of those that only
-// seemed present there. So it can be cut anew.
+// A copy that was made when its origin was empty is told of all hashes, even of those that only
+// seemed present in the origin. So the copy's segments can be made anew.
 TEST_F(Changes, copy_of_an_empty_set_without_hashes_is_told_of_each) {
   for (const char* module : {"bloom_filter(", "bloom_filter(layout = blocked, "}) {
     Database one;
@@ -459,8 +459,8 @@ TEST_F(Changes, copy_of_an_empty_set_without_hashes_is_told_of_each) {
   }
 }
 
-// What the origin folded is pending in a copy, which has its own turns. So a key may seem present
-// in the cells of the one and not in those of the other.
+// A copy folds at other times than its origin. So hashes that the origin folded may be pending in
+// the copy. A key may then seem present in the cells of only one of the two.
 TEST_F(Changes, of_a_set_without_hashes_reach_copies_that_fold_at_other_times) {
   for (const char* layout : {"standard", "blocked"}) {
     Database one;
@@ -481,8 +481,9 @@ TEST_F(Changes, of_a_set_without_hashes_reach_copies_that_fold_at_other_times) {
   }
 }
 
-// Keys are removed that were never added, and then added: the removes took cells of other keys. A
-// segment that is made anew gives these back. A copy without hashes can't: it gets the segment.
+// The test removes keys that were never added, and then adds them. These removes took cells of
+// other keys. The origin gives these cells back when it makes a segment anew. A copy without hashes
+// can't do so: it gets the segment.
 TEST_F(Changes, repair_a_copy_as_its_origin_was_repaired) {
   Database one;
   one.run("CREATE VIRTUAL TABLE o USING cuckoo_filter(capacity = 20000, fpr = 0.25, seed = 1)");
@@ -509,7 +510,7 @@ TEST_F(Changes, repair_a_copy_as_its_origin_was_repaired) {
   check(one, "c");
 }
 
-// As many counts are cut to 1 there as removes are dropped: the origin has as many items as before.
+// The origin cuts as many counts to 1 as it drops removes. So it has as many items as before.
 TEST_F(Changes, repair_a_copy_though_as_many_items_come_as_go) {
   Database one;
   one.run(

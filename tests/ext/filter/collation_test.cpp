@@ -21,7 +21,7 @@ const std::vector<std::string> kTexts = split(
     " x'20'",
     "; ");
 
-// Which of the texts are equal is SQLite's to say: of an ordinary column of that collation.
+// SQLite says which of the texts are equal: the test asks an ordinary column of that collation.
 TEST(Collation, finds_what_an_ordinary_column_of_it_would) {
   for (const std::string collation : kAll) {
     for (const std::string encoding : {"UTF-8", "UTF-16le"}) {
@@ -66,8 +66,8 @@ TEST(Collation, makes_one_key_of_equal_ones) {
   }
 }
 
-// What is compared by BINARY, as a column of no collation on the left of = is, finds it too: a "no"
-// is right for both, and "maybe" is no promise.
+// A comparison by BINARY finds the key, too, such as one with a column of no collation on the left
+// of =. A "no" is right for both collations, and a "maybe" promises nothing.
 TEST(Collation, is_no_obstacle_for_who_asks_by_binary) {
   Database db;
   db.run(create("k TEXT COLLATE NOCASE") +
@@ -83,7 +83,7 @@ TEST(Collation, is_no_obstacle_for_who_asks_by_binary) {
                           "DELETE FROM f WHERE k = 'Ada' COLLATE RTRIM"}) {
     db.refuses(sql, {"f: ", "NOCASE"});
   }
-  // The key's own decides where there are two.
+  // If a query compares by two collations, the filter takes the key's own.
   db.gives("SELECT count(*) FROM f WHERE k = 'ada' COLLATE BINARY AND k = 'ADA'", 0);
   db.gives("SELECT count(*) FROM f WHERE k = 'ada' COLLATE BINARY AND k = 'ada'", 1);
 }
@@ -100,12 +100,12 @@ TEST(Collation, decides_alone_what_is_deleted_or_updated) {
       db.refuses(change + where, {"DELETE and UPDATE", "k = value"});
       EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE k = 'ada'"), 1) << where;
     }
-    // What comes after it is not mistaken for it.
+    // The filter does not mistake a later statement for the refused one.
     db.run("INSERT INTO f VALUES ('Eve'); SELECT 1 FROM f WHERE k = 'EVE' COLLATE BINARY");
     db.run("DELETE FROM f WHERE k = 'eVE'");
     EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE k = 'eve'"), 0) << where;
   }
-  // Nor is what only reads so, while another statement deletes.
+  // The filter also allows a DELETE while another statement reads by BINARY.
   db.run("INSERT INTO f VALUES ('Eve')");
   Query reading(db, "SELECT 1 FROM f WHERE k = 'EVE' COLLATE BINARY");
   EXPECT_EQ(reading.step(), SQLITE_ROW);
@@ -238,7 +238,7 @@ TEST(CollationOfASource, is_not_another_than_the_one_given) {
   db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(a COLLATE NOCASE, source = t(a))");
 }
 
-// What is stored is 'Ada'; what SQLite compares by BINARY is the value that was asked for.
+// The filter stores 'Ada', but SQLite would compare the query's own value by BINARY.
 TEST(CollationOfAKey, compared_by_another_one_too_deletes_and_updates_nothing) {
   for (const char* sql : {
            "DELETE FROM f WHERE k = 'ADA' AND k = 'ADA' COLLATE BINARY",

@@ -8,7 +8,8 @@ namespace {
 
 constexpr int kKeys = 3000;
 
-// Of 20,000 absent keys at a rate of 0.001: 20 are expected, and 60 come once in 10^12 filters.
+// The test asks for 20,000 absent keys. At a rate of 0.001 a filter finds 20 of them on average,
+// and 60 once in 10^12 filters.
 void expect_rate(Database& db, const std::string& what) {
   const std::string absent =
       with_numbers(0, 19999) + "SELECT sum(filter_contains('f', 'absent' || i)) FROM n";
@@ -60,7 +61,7 @@ TEST_P(Copies, a_transaction_for_each_key_do_not_raise_the_rate) {
   expect_rate(db, "row by row");
 }
 
-// Removes of copies that the overflow table counts make no room there.
+// Removing copies that the overflow table counts makes no room in this table.
 TEST_P(Copies, that_are_removed_again_do_not_raise_the_rate) {
   create(", capacity = 1000");
   db.run("INSERT INTO f SELECT u FROM s WHERE u < 1000");

@@ -132,7 +132,7 @@ TEST(CountsWithoutGrowth, fill_a_cuckoo_filter_up_to_its_capacity) {
   check(db);
 }
 
-// No sum overflows: what would be too much is refused before anything changes.
+// No sum overflows: the filter refuses a count that is too large before it changes anything.
 TEST_P(Counts, add_up_to_a_limit_that_is_told) {
   create(db, "f");
   int64_t added = 0;
@@ -155,13 +155,13 @@ TEST_P(Counts, add_up_to_a_limit_that_is_told) {
   check(db);
 }
 
-// The rows of both tables, as one text.
+// The rows of f_data, as one text.
 std::string bytes_of_tables(Database& db) {
   return db.text("SELECT hex(group_concat(id || '=' || hex(block))) FROM f_data");
 }
 
-// Whatever is rolled back, committed by others, folded, made anew: a second database to which the
-// same statements came has the same bytes.
+// A second database that gets the same statements has the same bytes, whatever is rolled back,
+// committed by other connections, folded or made anew.
 TEST_P(Counts, survive_savepoints_growth_and_other_connections) {
   TemporaryFolder folder;
   std::string bytes[2];
@@ -229,8 +229,8 @@ TEST_P(Counts, go_to_copies_images_and_merges) {
   }
 }
 
-// Occurrences that wait for their fold are no keys: the image would claim more than its cells are
-// for.
+// Occurrences that wait for their fold do not count as keys. Otherwise the image would claim more
+// keys than its cells are for.
 TEST_P(Counts, of_few_keys_leave_a_small_filter_in_images) {
   for (const std::string more : {"", ", fingerprint_bits = 11"}) {
     if (!more.empty() && std::string(GetParam()).starts_with("bloom")) {
@@ -251,7 +251,7 @@ TEST_P(Counts, of_few_keys_leave_a_small_filter_in_images) {
   }
 }
 
-// However large: 1,000 of them take 12 bytes each of the log, as two entries would.
+// However large a count is, it takes 12 bytes of the log, as two entries would.
 TEST_P(Counts, take_the_log_of_two_entries) {
   create(db, "f");
   db.run("INSERT INTO f(key, count) {}SELECT i, 1000000 FROM n", with_numbers(400));

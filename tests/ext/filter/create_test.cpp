@@ -1,5 +1,5 @@
-// CREATE VIRTUAL TABLE … USING cuckoo_filter(…): options, columns, names, and what a failed one
-// leaves.
+// CREATE VIRTUAL TABLE … USING cuckoo_filter(…): options, columns, names, and what a CREATE that
+// fails leaves.
 #include <ctime>
 
 #include "tests/support/sql_samples.hpp"

@@ -154,7 +154,7 @@ TEST_F(Contains, asks_the_authorizer) {
 
 // --- while the schema changes --------------------------------------------------------------------
 
-// What a name means is remembered from statement to statement.
+// The function remembers from statement to statement which table a name means.
 TEST_F(Contains, notices_that_a_name_means_another_table) {
   db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k); INSERT INTO f VALUES ('main')");
   const Query main_key(db, "SELECT filter_contains('f', 'main'), filter_contains('f', 'temp')");
@@ -214,7 +214,7 @@ TEST_F(Contains, notices_that_another_connection_made_the_table_anew) {
   two.refuses(ask, {"f is not a cuckoo_filter"});
 }
 
-// A call per row, in statements that write to the filter that they ask.
+// A statement calls the function for each row, and writes to the filter that it asks.
 TEST_F(Contains, sees_what_its_own_statement_adds) {
   db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k); CREATE TABLE urls(u, fresh)");
   db.run(
@@ -273,7 +273,7 @@ TEST_F(Contains, in_an_open_statement_survives_detach) {
   open.reset();
   EXPECT_NE(open.step(), SQLITE_ROW);
   open.reset();
-  // Another file under the same name: its own contents.
+  // Another file gets the same name. The function answers from that file's contents.
   db.run("ATTACH ':memory:' AS aux; {}; INSERT INTO far VALUES ('b')", create("aux.far"));
   ASSERT_EQ(open.step(), SQLITE_ROW);
   EXPECT_EQ(open.integer(), 0);
@@ -281,7 +281,7 @@ TEST_F(Contains, in_an_open_statement_survives_detach) {
   EXPECT_EQ(open.integer(), 1);
 }
 
-// Nothing but the function's own statements reads the database there.
+// In a SELECT without FROM only the function's own statements read the database.
 TEST_F(Contains, without_from_follows_another_connection) {
   Database other(folder.file("f.db"));
   Query probe(db, "SELECT filter_contains('seen', 'z')");
@@ -344,7 +344,7 @@ TEST_F(Contains, in_a_statement_on_another_schema_survives_schema_changes) {
   EXPECT_EQ(probe.integer(), 1);
 }
 
-// Commits by another connection at the worst moments: at the start of each internal statement.
+// Another connection commits at the worst moments: at the start of each internal statement.
 struct Interloper {
   Database* other;
   int at;  // which internal statement

@@ -40,7 +40,7 @@ class GrowthOfSegments : public testing::TestWithParam<Kind> {
     insert(db, first, end);
     db.run("COMMIT");
   }
-  // In small transactions, as it grows.
+  // Adds keys in transactions of 200, so the filter grows bit by bit.
   static void grow(Database& db, int64_t first, int64_t end) {
     for (int64_t i = first; i < end; i += 200) {
       add(db, i, std::min(i + 200, end));
@@ -143,7 +143,8 @@ TEST_P(GrowthOfSegments, any_connection_leaves_the_same_bytes) {
   expect_same(one);
 }
 
-// 'rebuild' and the like make everything anew, whatever stood there: check counts the rows.
+// 'rebuild', 'resize' and 'import' write all segments anew and leave no old row. 'check' counts the
+// rows.
 TEST_P(GrowthOfSegments, commands_in_between_leave_no_row_of_what_was_before) {
   for (const std::string command :
        {"INSERT INTO f(f) VALUES ('rebuild')", "INSERT INTO f(f, k) VALUES ('resize', 30000)",
@@ -250,7 +251,7 @@ TEST_P(GrowthOfSegments, churn_grows_nothing) {
   expect_same(db);
 }
 
-// All keys were removed: segments are made of nothing.
+// After all keys were removed, the filter makes segments that hold nothing.
 TEST_P(GrowthOfSegments, segments_made_of_nothing_take_keys_again) {
   if (!GetParam().removes) {
     return;
@@ -295,7 +296,7 @@ TEST_P(GrowthOfSegments, rows_that_stand_in_the_way_are_damage) {
   expect_same(db);
 }
 
-// The pages are in memory, so only the write can notice it.
+// The connection has the pages in memory, so only a write can notice that their rows are gone.
 TEST_P(GrowthOfSegments, rows_that_are_gone_when_they_are_written_again_are_damage) {
   QuickDatabase db(":memory:");
   make(db);

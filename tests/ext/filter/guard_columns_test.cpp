@@ -19,7 +19,7 @@ constexpr const char* kPlan = "filter seen, then views(who, item)";
 
 class GuardColumns : public testing::Test {
  protected:
-  // Row i is (i, i % 50, 'i' || i, i % 10), of 1000; and rows that the filter does not have.
+  // Adds 1000 rows (i, i % 50, 'i' || i, i % 10), and two rows that the filter does not have.
   void make(const char* filter = kSeen, const char* guard = kGuarded) {
     db_.run(kViews);
     db_.run(with_numbers(1000) +
@@ -30,7 +30,7 @@ class GuardColumns : public testing::Test {
   }
   int64_t probes() { return db_.number("SELECT probes FROM filter_info('seen')"); }
   std::string plan(const std::string& sql) { return plan_of(db_, sql); }
-  // The table's answer, from the guard, with so many questions to the filter.
+  // The guard gives the table's answer, and asks the filter `questions` times.
   void expect_asked(const std::string& sql, const std::string& answer, int64_t questions) {
     const std::string text = plan(sql);
     EXPECT_EQ(text.find(kPlan) != std::string::npos, questions > 0) << sql << "\n" << text;
@@ -100,7 +100,7 @@ TEST_F(GuardColumns, asks_for_each_combination_of_lists) {
       "286");
 }
 
-// SQLite looks whether it was interrupted in a statement alone, and the filter has none.
+// SQLite checks for an interrupt only while a statement of its own runs, and the filter runs none.
 TEST_F(GuardColumns, stops_among_absent_combinations_when_it_is_interrupted) {
   db_.run("CREATE TABLE texts(a TEXT, b TEXT, UNIQUE (a, b))");
   db_.run(with_numbers(20000) + "INSERT INTO texts SELECT 'a' || i, 'b' || i FROM n");
@@ -135,7 +135,7 @@ TEST_F(GuardColumns, goes_to_the_table_when_a_column_has_no_value) {
   expect_asked("SELECT count(*) FROM guarded", "1002", 0);
 }
 
-// The plan says that it would ask: it knows the value only when it looks it up.
+// The plan says that the guard would ask. The guard knows the value only when it looks the key up.
 TEST_F(GuardColumns, goes_to_the_table_for_other_collations_and_classes) {
   make();
   expect_answer("SELECT id FROM guarded WHERE who = 5 AND item = 'I5' COLLATE NOCASE", "5", 0);
@@ -158,7 +158,7 @@ TEST_F(GuardColumns, rows_with_null_in_the_key_are_found) {
   expect_answer("SELECT id FROM guarded WHERE at IN (50, 51) AND item IS NOT NULL", "2001", 0);
 }
 
-// Rows with NULL in the key have values in its other columns of which the filter does not know.
+// If a row has NULL in one key column, the filter does not know its values in the other ones.
 TEST_F(GuardColumns, types_of_rows_that_the_filter_lacks_are_unknown) {
   db_.run(
       "CREATE TABLE views(a, b, n INT); CREATE INDEX views_ab ON views(a, b);"

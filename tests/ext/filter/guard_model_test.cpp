@@ -83,7 +83,8 @@ class GuardScript {
   GuardScript(uint64_t seed, const Shape& shape, const std::vector<std::string>& keys)
       : shape_(shape), queries_(seed, shape.rowid, keys) {
     db_.run(queries_.chance(15) ? "PRAGMA encoding = 'UTF-16'" : "SELECT 1");
-    // With one SQLite 3.40 compares by another collation than without: no table to compare with.
+    // With an automatic index SQLite 3.40 compares by another collation than without one. Then the
+    // table's answers are no measure.
     db_.run("PRAGMA automatic_index = OFF");
     db_.run(shape_.create);
     db_.run(
@@ -117,7 +118,7 @@ class GuardScript {
       compare(query, view ? "by_view" : "guarded");
     }
   }
-  // From now on a table without indexes decides where the guard and its table differ: with an index
+  // From now on, if the guard and its table differ, a table without indexes decides. With an index
   // SQLite loses rows of some queries that have an IN on one column of several.
   void check_without_indexes(const std::string& columns) {
     db_.run("CREATE TABLE copied(" + columns + ")");
@@ -133,7 +134,7 @@ class GuardScript {
     }
     return text;
   }
-  // So many that a look-up for each value of an IN is cheaper than a scan.
+  // Adds so many rows that a look-up for each value of an IN is cheaper than a scan.
   void add_filler() {
     const bool id = shape_.create.find(" id INT") != std::string::npos && !shape_.rowid;
     const std::string integers = queries_.chance(50) ? "1000 + i" : "'f' || i";

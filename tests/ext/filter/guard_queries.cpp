@@ -3,7 +3,7 @@
 namespace cuckoo::test {
 namespace {
 
-// Each column, in `call`(…) if there is one.
+// Lists all columns, each in `call`(…) if `call` is given.
 std::string all_of(const std::string& table, const std::string& call = "") {
   std::string columns;
   for (const char* name : {"k", "t", "n", "r", "u", "v", "gen"}) {
@@ -12,8 +12,8 @@ std::string all_of(const std::string& table, const std::string& call = "") {
   return columns;
 }
 
-// No two rows are equal in it but by all of their bytes: NOCASE alone would leave it open whether
-// 'abc' comes before 'ABC', and DISTINCT which of them stays.
+// In this order two rows are equal only if all of their bytes are. By NOCASE alone 'abc' could come
+// before or after 'ABC', and DISTINCT could keep either of them.
 std::string order_of(const std::string& table) { return all_of(table, "quote"); }
 
 }  // namespace
@@ -56,8 +56,8 @@ std::string GuardQueries::values_of_o() {
          (chance(30) ? " WHERE o.i % 3 = " + std::to_string(random(3)) : "") + ")";
 }
 
-// Beside OR there are no collations: SQLite makes an IN of two comparisons with one column, which
-// has one collation.
+// A comparison beside OR names no collation: SQLite turns two comparisons with one column into an
+// IN, and an IN has only one collation.
 std::string GuardQueries::comparison(const std::string& table, bool with_o, bool collate) {
   const std::string c = column(table);
   const std::string op = pick({"=", "=", "=", "==", "IS", "<", "<=", ">", ">=", "<>", "IS NOT"});

@@ -9,7 +9,7 @@
 
 namespace cuckoo::test {
 
-// Values of all classes; many are equal to others after SQLite converted them, or almost.
+// Values of all classes. After SQLite converts them, many are equal to others, or almost equal.
 // clang-format off
 inline constexpr const char* kGuardValues[] = {
     "NULL", "0", "1", "2", "3", "5", "5.0", "5.5", "-1", "12", "1e20", "9e999", "'5'", "'05'",

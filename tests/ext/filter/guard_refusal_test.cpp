@@ -17,7 +17,7 @@ void make(Database& db, const char* guard = kGuarded) {
   db.run(guard);
 }
 
-// Every use says so, each way to plan it; the guard can be dropped.
+// SQLite refuses every query with these texts, however it is planned. The guard can be dropped.
 void expect_refused(Database& db, const std::vector<std::string>& parts) {
   for (const char* sql : {"SELECT * FROM guarded", "SELECT count(*) FROM guarded",
                           "SELECT 1 FROM guarded WHERE rowid = 1"}) {
@@ -169,7 +169,7 @@ TEST_F(GuardNames, of_a_filter_are_not_followed) {
   expect_refused(db, {"guarded", "filter", "main.seen", "drop the guard"});
 }
 
-// A column that is gone would be a text in double quotes.
+// If a column is gone, SQLite would read its name in double quotes as a text.
 TEST_F(GuardNames, of_columns_that_went_while_it_was_read_are_an_error) {
   db.run(kUsers);
   db.run("CREATE VIRTUAL TABLE seen USING cuckoo_filter(email, source = users(email))");

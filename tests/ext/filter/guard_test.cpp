@@ -69,7 +69,7 @@ TEST_F(Guard, is_ordered_among_other_tables_as_its_table_is) {
   db.run(with_numbers(500) + "INSERT INTO requests(email, k) SELECT 'u' || i, i % 10 FROM n");
   db.run("CREATE TABLE groups(grp INTEGER PRIMARY KEY, name TEXT)");
   db.run("INSERT INTO groups SELECT DISTINCT grp, 'g' || grp FROM users");
-  // In the order in which the plan comes to them.
+  // Lists the tables in the order in which the plan comes to them.
   const auto order = [this](std::string sql, const std::string& table) {
     sql.replace(sql.find("@T"), 2, table);
     std::string tables;
@@ -113,7 +113,7 @@ TEST_F(Guard, promises_one_row_only_where_there_is_one) {
   db.gives("SELECT n FROM guarded WHERE code = 5", "1");
 }
 
-// LIKE and GLOB accept BLOBs where SQLite is built so.
+// Some builds of SQLite let LIKE and GLOB accept BLOBs.
 TEST_F(Guard, finds_the_blobs_that_its_table_finds) {
   db.run(
       "CREATE TABLE users(email TEXT, folded TEXT COLLATE NOCASE);"
@@ -197,7 +197,7 @@ TEST_F(Guard, reads_tables_of_many_columns) {
   }
 }
 
-// OR tells rows apart by the primary key.
+// For an OR SQLite tells rows apart by the primary key.
 TEST_F(Guard, tells_rows_without_a_rowid_apart) {
   db.run(
       "CREATE TABLE users(a TEXT COLLATE NOCASE, b, email TEXT, PRIMARY KEY (a COLLATE BINARY, b))"
@@ -420,7 +420,7 @@ TEST_F(Guard, serves_filters_of_every_kind) {
   }
 }
 
-// What the documents say of it.
+// The documents say that a guard does not find such keys.
 TEST_F(Guard, does_not_find_keys_that_the_filter_lacks) {
   make(db, "CREATE VIRTUAL TABLE seen USING cuckoo_filter(email, source = users(email))");
   add_users(db, 1001, 1001);

@@ -1,6 +1,6 @@
 // 'apply' of messages and parts that are damaged, cut off, spliced from two, or made up with right
-// checksums: an error that names the table and the command, and nothing changed; or, where what is
-// changed has no meaning for the copy, what the message says.
+// checksums. It fails with an error that names the table and the command, and changes nothing. If
+// the changed field means nothing to the copy, 'apply' does what the message says.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -33,7 +33,7 @@ class HostileMessage : public testing::Test {
     ASSERT_EQ(changes.size() > 120 && image.size() > 1000, true);
   }
 
-  // Returns the error's text; empty: it was applied.
+  // Returns the error's text, which is empty if the message was applied.
   std::string apply(const Bytes& bytes) {
     sqlite3_stmt* statement = nullptr;
     sqlite3_prepare_v2(db.handle(), "INSERT INTO c(c, key) VALUES ('apply', ?)", -1, &statement,
@@ -45,7 +45,7 @@ class HostileMessage : public testing::Test {
     sqlite3_finalize(statement);
     return text;
   }
-  // Of a whole message or of its parts, in a transaction that is taken back.
+  // Applies a whole message or its parts in a transaction, and then takes the transaction back.
   void expect_refused_or_meant(const std::vector<Bytes>& messages, const std::string& what) {
     db.run("BEGIN");
     std::string text;
@@ -93,7 +93,7 @@ TEST_F(HostileMessage, with_a_flipped_bit_or_cut_off_is_refused) {
   db.gives("SELECT cuckoo_check('c')", "ok");
 }
 
-// Also with right checksums, which only someone who means it makes.
+// The checksums are right, too, as in a message that somebody forged on purpose.
 TEST_F(HostileMessage, with_any_field_changed_and_a_right_checksum_is_refused_or_meant) {
   for (size_t at = 4; at < changes.size() - 4; ++at) {
     for (const int bit : {0, 5, 7}) {
@@ -125,8 +125,8 @@ TEST_F(HostileMessage, in_parts_that_are_damaged_spliced_or_forged_is_refused_or
   }
 }
 
-// Of one length, cut alike and with one id: only what is inside tells that they don't belong
-// together.
+// All parts have one length and one id and are cut alike. Only their contents tell that they don't
+// belong together.
 TEST_F(HostileMessage, spliced_from_two_images_is_refused) {
   db.run("CREATE VIRTUAL TABLE p USING cuckoo_filter(seed = 7, capacity = 2000)");
   db.run("INSERT INTO p " + numbers(5000, 6520));
@@ -168,7 +168,7 @@ TEST_F(HostileMessage, that_counts_one_hash_very_often_is_refused_at_once) {
   EXPECT_EQ(mark_of(db, "c"), before);
 }
 
-// The log takes one entry for up to 2^31 of them.
+// The log takes one entry for up to 2^31 copies of a hash.
 TEST_F(HostileMessage, that_counts_one_hash_as_often_as_a_filter_can_is_applied_at_once) {
   constexpr int64_t kMost = (int64_t{1} << 40) - 5000;
   for (const int64_t count : {kMost, -kMost}) {

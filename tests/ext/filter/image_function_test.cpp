@@ -13,7 +13,8 @@
 namespace cuckoo::test {
 namespace {
 
-// One statement with the BLOB as its only parameter; the code, and the first column of its row.
+// Runs one statement with the BLOB as its only parameter. Returns the code and the first column of
+// its row.
 struct Answer {
   int code = SQLITE_OK;
   std::string message;
@@ -85,7 +86,7 @@ TEST_F(ContainsImage, takes_another_image_each_row_and_several_a_statement) {
       "1,0,0,1");
 }
 
-// Many images of one size, from one buffer: each is looked at anew.
+// Many images of one size come from one buffer. The function looks at each of them anew.
 TEST_F(ContainsImage, is_not_misled_by_images_that_look_alike) {
   db.run(
       "CREATE TABLE many AS {}SELECT i, (SELECT bloom_build(i * 10 + column1, 1e-6, 10) FROM"
@@ -415,7 +416,8 @@ TEST(Aggregate, that_is_long_obeys_the_progress_handler) {
       {"SELECT length(bloom_build(seen(i), 1e-9)) FROM t", 600000},
   };
   for (const auto& [sql, rows] : statements) {
-    // Asked every 10 ms: a quick machine may be done before, but not each time.
+    // The module asks the handler every 10 ms. A quick machine may be done before, but not each
+    // time.
     int code = SQLITE_OK;
     for (int attempt = 0; attempt < 10 && code == SQLITE_OK; ++attempt) {
       rows_left = rows_left_before = rows;
@@ -457,8 +459,8 @@ TEST(Union, of_overlapping_images_at_capacity_is_not_full) {
   }
 }
 
-// The same with copies, which are more than the capacity. A few in a hundred unions are refused as
-// full though they are not, as INSERT does.
+// The same with copies, which are more than the capacity. As with INSERT, a few in a hundred unions
+// are refused as full although they are not.
 TEST(Union, of_overlapping_counting_images_at_capacity_is_seldom_full) {
   int refused = 0;
   for (int seed = 1; seed <= 25; ++seed) {
@@ -515,7 +517,7 @@ class Hostile : public testing::TestWithParam<const char*> {
       "SELECT length(filter_union(?1))", "INSERT INTO f(f, key) VALUES ('import', ?1)",
       "INSERT INTO f(f, key) VALUES ('merge', ?1)"};
 
-  // Every use says SQLITE_ERROR or works; what it made passes every check.
+  // Every use fails with SQLITE_ERROR or works. What it makes passes every check.
   void expect_harmless(const Bytes& bytes, const std::string& what, bool must_fail) {
     for (const char* use : kUses) {
       db.run("SAVEPOINT s");

@@ -69,7 +69,7 @@ class ImageScript : public Script {
 
  private:
   static std::string name(size_t table) { return std::string(1, static_cast<char>('a' + table)); }
-  // True: it ran. Only what may be refused is refused, and with a text.
+  // Returns true if the statement ran. A statement may fail only with a text that is known here.
   bool attempt(const std::string& sql) {
     const Outcome outcome = connections_[actor_]->attempt(sql);
     note("/* " + std::to_string(actor_) + " */ " + sql + ";" +

@@ -52,7 +52,7 @@ std::string unmarked(const std::string& image) {
   return rest.erase(rest.size() - kCrcDigits).erase(kMarkAt, kMarkDigits);
 }
 
-// Whatever the size of the pages, it is one and the same image.
+// The image is the same whatever the size of the pages.
 TEST_P(Image, goes_from_one_page_size_to_another) {
   TemporaryFolder folder;
   for (const char* with : {"'f'", "'f', 'hashes'"}) {
@@ -154,8 +154,8 @@ TEST_P(Image, of_an_empty_filter_is_empty) {
   }
 }
 
-// What is pending is to make a tiny filter grow. Where a key was removed that it never had, the
-// image keeps the cells it has.
+// A tiny filter has pending keys for which it is to grow. If a key was removed that the filter
+// never had, the image keeps the filter's cells.
 TEST_P(Image, of_a_filter_that_has_not_grown_yet_is_imported) {
   for (int seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(seed);
@@ -188,7 +188,7 @@ TEST_P(Image, of_a_filter_that_has_not_grown_yet_is_imported) {
   }
 }
 
-// It grows for what is pending, and so does the image.
+// The filter grows for its pending keys, and so does the image.
 TEST_P(Image, promises_as_many_keys_as_its_filter) {
   for (const char* fpr : {"0.25", "0.001"}) {
     db.run(create(kind(), sql("seed = 3, capacity = 1, fpr = {}", fpr)));
@@ -203,7 +203,7 @@ TEST_P(Image, promises_as_many_keys_as_its_filter) {
   }
 }
 
-// Seed, capacity and geometry are the image's, whatever becomes of the transaction.
+// An import brings the image's seed, capacity and geometry. A roll-back brings back the old ones.
 TEST_P(Image, imported_is_undone_by_roll_backs) {
   TemporaryFolder folder;
   Database maker;
@@ -249,7 +249,7 @@ TEST_P(Image, imported_is_undone_by_roll_backs) {
   check(later);
 }
 
-// A connection with the table open, a prepared statement and a snapshot.
+// The other connection has the table open, a prepared statement and a snapshot.
 TEST_P(Image, imported_is_seen_by_another_connection_at_its_next_statement) {
   TemporaryFolder folder;
   QuickDatabase one(folder.file("f.db"));
@@ -343,7 +343,7 @@ TEST_P(Image, merges_equal_geometries_without_hashes) {
   }
 }
 
-// An image has pages of its own size, whatever that of the table is.
+// An image has pages of its own size, whatever page size the database has.
 TEST_P(Image, merges_plain_images_in_databases_of_any_page_size) {
   const std::string build = kind() == "cuckoo_filter" ? "cuckoo_build" : "bloom_build";
   const bool built = kind() == "cuckoo_filter" || kind() == "bloom_filter";
@@ -384,8 +384,8 @@ TEST_P(Image, merge_into_an_empty_filter_that_grows_takes_an_image_without_hashe
   check(db);
 }
 
-// Both counts are known before, and there is no place for an entry that is one too many: to look
-// for it takes long.
+// Both counts are known before the merge. To look for a place for an entry that is one too many
+// would take long.
 TEST(ImageFull, merge_of_too_many_items_is_refused_at_once) {
   Database db;
   const std::string options = "seed = 0, capacity = 60000, growth = off";
@@ -400,7 +400,7 @@ TEST(ImageFull, merge_of_too_many_items_is_refused_at_once) {
     EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 2.0);
     EXPECT_EQ(count(db), 50000);
   }
-  // Full already: nothing more, and nothing at all still fits.
+  // The filter is full. It still takes an empty filter, but not one key more.
   db.run("INSERT INTO f {}; {}; INSERT INTO f(f, key) VALUES ('merge', 'e')",
          numbers(200001, 210000), create("cuckoo_filter", options, "e"));
   db.run("INSERT INTO e VALUES ('x')");
@@ -410,7 +410,7 @@ TEST(ImageFull, merge_of_too_many_items_is_refused_at_once) {
   check(db);
 }
 
-// Nothing is lost of either when it does not fit.
+// If a merge does not fit, neither filter loses a key.
 TEST_P(Image, merge_that_is_full_changes_nothing) {
   db.run(create(kind(), "seed = 1, capacity = 300, growth = off") + ";" +
          create(kind(), "seed = 1, capacity = 300", "g"));
@@ -418,7 +418,7 @@ TEST_P(Image, merge_that_is_full_changes_nothing) {
   int64_t last = 250;
   for (const char* other : {"'g'", "filter_export('g', 'hashes')"}) {
     const int64_t before = count(db);
-    // Nothing makes it write these before the merge.
+    // Nothing makes the filter write these keys before the merge.
     db.run("INSERT INTO f VALUES ({}); INSERT INTO f VALUES ({})", last + 1, last + 2);
     last += 2;
     db.refuses(sql("INSERT INTO f(f, key) VALUES ('merge', {})", other), {"full: f"});
@@ -442,7 +442,7 @@ TEST_P(Image, merge_keeps_the_copies) {
   db.gives("SELECT count FROM f WHERE key = 'x'", is_set(kind()) ? 1 : 5002);
   EXPECT_EQ(count(db), is_set(kind()) ? 2 : 5003);
   if (!is_set(kind())) {
-    // Copies grow nothing; what is not folded yet might be keys.
+    // Copies do not make the filter grow, but copies that are not folded yet may count as keys.
     EXPECT_LE(db.number("SELECT capacity FROM filter_info('f')"), 100 + 504);
     db.run("INSERT INTO f(f, key) SELECT 'delete', 'x' FROM ({})", numbers(1, 5001));
     db.gives("SELECT count FROM f WHERE key = 'x'", 1);
@@ -513,7 +513,8 @@ TEST(ImageRefused, names_the_difference_and_the_way_out) {
   EXPECT_EQ(count(db), 2);
 }
 
-// Keys of no declared type are taken by a table with a type, and the other way: the same hashes.
+// A table with a type takes keys of no declared type, and the other way round: the hashes are the
+// same.
 TEST(ImageType, of_none_goes_with_any_type) {
   Database db;
   db.run(create("cuckoo_filter", "seed = 0", "plain") + ";" +
@@ -550,7 +551,7 @@ TEST(ImageExport, inside_a_transaction_has_what_is_pending) {
 // --- long commands
 // ---------------------------------------------------------------------------------
 
-// Interrupted, each soon returns and leaves what was there.
+// A command that is interrupted soon returns and leaves what was there.
 TEST(ImageLong, commands_obey_interrupt) {
   for (const char* kind : kKinds) {
     Database db;
@@ -629,7 +630,7 @@ TEST(ImageLong, merge_without_hashes_obeys_the_progress_handler) {
   }
 }
 
-// Wherever it is hit, also after the last page.
+// An import says so wherever the interrupt hits it, even after the last page.
 TEST(ImageLong, an_import_says_that_it_was_interrupted) {
   for (const char* kind : kKinds) {
     Database db;

@@ -1,6 +1,6 @@
-// Random groups of images beside bags of keys: whatever filter_union() takes holds every key, as
-// often as the images do together, and is the same image in any order; what it refuses it refuses
-// in any order.
+// Random groups of images beside bags of keys. A union holds every key, as often as the images do
+// together, and is the same image in any order. What filter_union() refuses, it refuses in any
+// order.
 #include "tests/support/sql_samples.hpp"
 #include "tests/support/sql_script.hpp"
 
@@ -59,7 +59,7 @@ class UnionScript : public Script {
     return text;
   }
 
-  // From an aggregate, or from a table that may have grown.
+  // Makes an image with an aggregate, or from a table that may have grown.
   void make(bool alike, bool hashes) {
     Given given;
     given.hashes = hashes;
@@ -133,7 +133,8 @@ class UnionScript : public Script {
     }
   }
 
-  // The strictest rate; the largest capacity, or as many as there are.
+  // The union has the images' strictest rate, and their largest capacity or room for all keys,
+  // whichever is more.
   void look_at_parameters() {
     double rate = 1;
     uint64_t capacity = 1;
@@ -160,7 +161,8 @@ class UnionScript : public Script {
     EXPECT_LE(positives, 4000 * rate * 1.3 + 12);
   }
 
-  // Imported, and merged into what has other keys and another geometry: everything stays there.
+  // Imports the union into one table, and merges it into one with other keys and another geometry.
+  // Both tables keep all keys.
   void go_on_in_tables() {
     const KeyBag all = all_keys();
     db_.run("CREATE VIRTUAL TABLE f USING " + kind_ + "capacity = 10);" +

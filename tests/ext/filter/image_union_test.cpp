@@ -174,7 +174,7 @@ TEST_F(UnionOf, any_capacities_and_rates_is_one_image_whatever_the_order) {
   }
 }
 
-// It is what one build of all keys gives.
+// The union is the image that one build of all keys gives.
 TEST_F(UnionOf, parts_of_one_capacity_and_rate_is_the_image_of_the_whole) {
   for (const std::string build : kBuilds) {
     for (const char* options : {"0.001, 3000, 0, 'hashes'", "1e-6, NULL, 5, 'hashes'"}) {
@@ -272,7 +272,7 @@ TEST_F(UnionOf, narrow_hashes_is_refused_where_wide_ones_are_needed) {
         built("cuckoo_build", 51, 200, "1e-9, NULL, 0, 'hashes'")});
   all_orders_are_refused({"filter_union: an image has hashes of 47 bits", "fpr 1e-09",
                           "capacity of 80000", "needs 63", "build all"});
-  // Only all of them together are too many.
+  // Only together do the images have too many keys.
   have({built("bloom_build", 1, 50000, "0.01, NULL, 0, 'hashes'"),
         built("bloom_build", 50001, 90000, "0.01, NULL, 0, 'hashes'"),
         built("bloom_build", 1, 10, "1e-9, NULL, 0, 'hashes'")});
@@ -306,14 +306,14 @@ TEST_F(UnionOf, some_without_hashes_has_none_and_needs_one_geometry) {
                    built(build, 1, 900, "0.01, 2000, 3")),
                1);
     }
-    // Another capacity or rate: by hashes it would go.
+    // The images differ in capacity or rate. With hashes in all of them the union would work.
     have({built(build, 1, 300, "0.01, 2000, 3, 'hashes'"),
           built(build, 1, 300, "0.02, 2000, 3, 'hashes'"), built(build, 1, 300, "0.01, 2000, 3")});
     all_orders_are_refused({"filter_union: the images differ in fpr (", "or keep the hashes"});
     have({built(build, 1, 300, "0.01, 2000, 3, 'hashes'"),
           built(build, 1, 300, "0.01, 4000, 3, 'hashes'"), built(build, 1, 300, "0.01, 2000, 3")});
     all_orders_are_refused({"geometry, made for capacities (", "000", "or keep the hashes"});
-    // Full as before.
+    // Three images together have more keys than their capacity.
     have({built(build, 1, 1200, "0.01, 2000, 3, 'hashes'"),
           built(build, 1201, 2000, "0.01, 2000, 3, 'hashes'"),
           built(build, 2001, 2900, "0.01, 2000, 3")});
@@ -351,7 +351,7 @@ TEST_F(UnionOf, images_of_different_kinds_seeds_or_keys_is_refused_by_hashes_too
       "INSERT INTO n VALUES (1); INSERT INTO t VALUES ('x'); INSERT INTO z VALUES ('X')");
   have({"filter_export('n', 'hashes')", "filter_export('t', 'hashes')"});
   all_orders_are_refused({"filter_union: an image holds", "one type"});
-  // A third one may take the keys of both; and of several that could, always the same one does.
+  // A third image may take the keys of both. If several images could, always the same one does.
   have({"filter_export('n', 'hashes')", "filter_export('t', 'hashes')",
         "(SELECT cuckoo_build('y', 0.01, 10, 0, 'hashes'))",
         "(SELECT cuckoo_build(5, 0.01, 10, 0, 'hashes'))"});
@@ -394,7 +394,8 @@ TEST_F(UnionOf, groups_is_one_a_group_and_no_window_function) {
 
 // --- hostile and too much ------------------------------------------------------------------------
 
-// An image of ten integers from `first` on, each so many times, with the hashes of others.
+// An image of the ten integers from `first` on, each `copies` times, with the hashes of the ten
+// integers from `others` on.
 std::string image_of(FilterKind kind, uint64_t copies, int64_t first, int64_t others) {
   constexpr uint64_t kSeed = 1;
   FilterSpec spec;
@@ -440,7 +441,7 @@ TEST_F(UnionOf, hashes_that_are_not_those_of_the_cells_is_refused) {
   }
 }
 
-// Counts are numbers: neither time nor memory goes with them.
+// Counts are numbers: neither time nor memory grows with them.
 TEST_F(UnionOf, hashes_with_giant_counts_is_quick) {
   constexpr uint64_t kMany = uint64_t{1} << 54;
   for (const FilterKind kind : {FilterKind::kCuckoo, FilterKind::kCountingBloom}) {
@@ -471,7 +472,7 @@ TEST_F(UnionOf, too_long_a_result_is_refused_before_it_is_made) {
   unite_in_all_orders();
 }
 
-// Their hashes are put together on the way.
+// The union puts their equal hashes together on the way.
 TEST_F(UnionOf, many_images_of_the_same_keys_counts_them_all) {
   for (const std::string build : kBuilds) {
     have({built(build, 1, 200000, "0.01, NULL, 0, 'hashes'")});

@@ -13,7 +13,7 @@
 namespace cuckoo::test {
 namespace {
 
-// With the checksums put right. Where the header is none, they are not looked at.
+// Puts the checksums right. If the header is not one of an image, nobody looks at them.
 Bytes seal(Bytes image) {
   (void)put_crcs_right(image);
   return image;

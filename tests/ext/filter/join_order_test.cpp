@@ -1,7 +1,7 @@
 // Where SQLite puts a filter in a join: before the look-up that it guards, or after it, where it
-// saves nothing. A plain join is left to SQLite's estimates, so how often it comes first is counted
-// over forms of queries, tables, sizes, and with and without ANALYZE; the counts are printed. The
-// forms that the documents promise come first always.
+// saves nothing. A plain join is left to SQLite's estimates. So the test counts how often the
+// filter comes first, over forms of queries, tables, sizes, and with and without ANALYZE, and
+// prints the counts. In the forms that the documents promise, the filter always comes first.
 #include <array>
 #include <cstdio>
 #include <map>
@@ -264,7 +264,8 @@ void print(const Counts& counts, std::span<const Form> forms) {
   print("all", counts.plain, counts.analyzed);
 }
 
-// What the cost of a probe reaches, the same in 3.40 and in 3.54: 93 %, and 72 % once analyzed.
+// The cost of a probe puts the filter first in 93 % of the joins, and in 72 % once analyzed. SQLite
+// 3.40 and 3.54 agree in this.
 TEST(JoinOrder, plain_joins_mostly_ask_the_filter_first) {
   const Counts counts = count_filter(kPlainJoins);
   print(counts, kPlainJoins);
@@ -276,7 +277,7 @@ TEST(JoinOrder, plain_joins_mostly_ask_the_filter_first) {
   }
 }
 
-// From 3.51 on SQLite makes a join of EXISTS, and chooses the order.
+// From 3.51 on SQLite turns EXISTS into a join, and chooses the order.
 TEST(JoinOrder, exists_asks_the_filter_first_in_older_versions) {
   const Counts counts = count_filter(kExists);
   print(counts, kExists);
@@ -285,7 +286,7 @@ TEST(JoinOrder, exists_asks_the_filter_first_in_older_versions) {
   }
 }
 
-// If this fails with a new version of SQLite, what it prints says which cost to take.
+// If this test fails with a new version of SQLite, its output says which cost to take.
 TEST(JoinOrder, no_other_cost_asks_the_filter_first_more_often) {
   std::vector<double> costs{150, 190};
   if (!kSlow) {
@@ -326,8 +327,8 @@ class Promised : public testing::TestWithParam<bool> {
     }
   }
   int64_t probes() { return db.number("SELECT probes FROM filter_info('s')"); }
-  // The filter is asked of each request, so it is asked before the look-up: after it there are only
-  // twenty left to ask of.
+  // The filter is asked of each request, so it is asked before the look-up. After the look-up only
+  // twenty requests would be left.
   void expect_asked_first(const std::string& sql, const std::string& as) {
     const int64_t before = probes();
     const std::vector<Row> rows = db.rows(sql);
@@ -407,7 +408,7 @@ TEST(JoinOrder, filter_contains_is_asked_of_rows_that_are_read_first) {
   }
 }
 
-// Where the look-up is not a part of the join: the key is compared with NULL if it is absent.
+// For look-ups that are no part of the join: if the key is absent, SQLite compares with NULL.
 TEST_P(Promised, iif_of_filter_contains_asks_the_filter_first) {
   const std::string key = "iif(filter_contains('s', r.k), r.k, NULL)";
   expect_asked_first("SELECT r.k, u.name FROM r LEFT JOIN u ON u.k = " + key + " ORDER BY r.id",
@@ -447,7 +448,7 @@ TEST_P(Promised, one_key_is_asked_for_first) {
   EXPECT_EQ(probes() - before, 2);
 }
 
-// Other plans than joins with a look-up: the cost must not spoil them.
+// The cost of a probe must not spoil other plans than joins with a look-up.
 TEST_P(Promised, other_joins_keep_their_order) {
   db.run("CREATE VIRTUAL TABLE t USING bloom_filter(k, source = u(k), seed = 2)");
   // Each key is asked of both filters, or of the second one only if the first says yes.
@@ -456,10 +457,10 @@ TEST_P(Promised, other_joins_keep_their_order) {
     EXPECT_EQ(plan(db, sql).at(0), "SCAN r") << sql;
     EXPECT_EQ(db.rows(sql), db.rows("SELECT r.k FROM r JOIN u USING (k) ORDER BY r.at")) << sql;
   }
-  // A key that is given makes the filter the outer table, and one row of it.
+  // If the query gives the key, SQLite makes the filter the outer table, with one row.
   EXPECT_TRUE(begins(plan(db, "SELECT u.name FROM s JOIN u USING (k) WHERE s.k = 'u7'").at(0),
                      "SCAN s VIRTUAL TABLE INDEX"));
-  // A table is looked up by its index, not scanned, after the filter as without one.
+  // SQLite looks up a table by its index and does not scan it, with a filter as without one.
   for (const char* sql : {"SELECT u.name FROM r JOIN s USING (k) JOIN u USING (k)",
                           "SELECT u.name FROM r JOIN s USING (k) JOIN u USING (k) ORDER BY 1",
                           "SELECT u.name FROM r JOIN u USING (k) JOIN s USING (k)"}) {

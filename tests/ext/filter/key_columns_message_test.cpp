@@ -1,5 +1,5 @@
-// What leaves a filter whose key has several columns, and comes into one: images, merges, changes,
-// unions; which of them go together, and what is refused.
+// Images, merges, changes and unions of filters whose key has several columns: which of them go
+// together, and what is refused.
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -19,7 +19,7 @@ constexpr char kKeys[] =
 class KeyColumnsMessage : public testing::Test {
  protected:
   KeyColumnsMessage() { db.run(kKeys); }
-  // How many of the keys it has, and of as many that are not there.
+  // Says how many of the keys the filter finds, and how many of as many absent keys.
   std::string found(const std::string& filter) {
     return db.text(
         "SELECT sum(filter_contains({}, a, b)) || '/' || sum(filter_contains({}, a + 20, b)) FROM"
@@ -42,7 +42,7 @@ TEST_F(KeyColumnsMessage, an_image_of_cuckoo_key_is_that_of_a_filter) {
              "INTEGER, TEXT BINARY, BINARY");
     db.run(command("g", "merge", image, "a"));
     EXPECT_EQ(found("'g'"), "200/0");
-    // Equal hashes: of a union with what the filter itself exports nothing becomes more.
+    // The hashes are equal: a union with the filter's own export has no more entries.
     const std::string exported = "filter_export('f', 'hashes')";
     db.gives(
         sql("SELECT log_entries FROM filter_info((SELECT filter_union(x) FROM (SELECT {} AS x UNION"
@@ -123,7 +123,7 @@ TEST_F(KeyColumnsMessage, what_has_no_keys_goes_into_any) {
       "0");
 }
 
-// Column by column what holds for filters of one column, and the text names the column.
+// What holds for filters of one column holds for each column, and the text names the column.
 TEST_F(KeyColumnsMessage, types_and_collations_go_together_in_each_column) {
   db.run(create("untyped", "a, b") + create("typed", "a INTEGER, b TEXT") +
          create("texts", "a TEXT, b TEXT") + create("nocase", "a, b COLLATE NOCASE") +
@@ -143,7 +143,7 @@ TEST_F(KeyColumnsMessage, types_and_collations_go_together_in_each_column) {
   db.refuses(command("typed", "merge", "'untyped'", "a"), {"in column 2 of the key"});
 }
 
-// UPDATE adds a key whose other column was folded already; in a BINARY filter it could be missed.
+// UPDATE adds a key whose other column was folded already. A BINARY filter could miss such a key.
 TEST_F(KeyColumnsMessage, what_update_adds_counts_as_cased) {
   db.run("{}{}INSERT INTO nocase VALUES ('low', 1)", create("nocase", "a TEXT COLLATE NOCASE, b"),
          create("binary", "a TEXT, b"));
@@ -152,7 +152,7 @@ TEST_F(KeyColumnsMessage, what_update_adds_counts_as_cased) {
   db.refuses(command("binary", "merge", "'nocase'", "a"), {"in column 1 of the key", "NOCASE"});
 }
 
-// The types of both columns are united, each with its own.
+// A union unites types and collations column by column.
 TEST_F(KeyColumnsMessage, unions_take_the_stricter_domain_of_each_column) {
   db.run("{}{}INSERT INTO x VALUES (1, 'x'); INSERT INTO y VALUES (2, 'Y')",
          create("x", "a INTEGER, b"), create("y", "a, b TEXT COLLATE NOCASE"));

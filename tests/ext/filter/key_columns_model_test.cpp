@@ -1,6 +1,6 @@
 // A filter whose key has two columns, beside an ordinary table with UNIQUE (a, b): random changes
 // by every statement that finds a row by its key, in and out of transactions, with savepoints and
-// on two connections in turn. At so low a rate no key of so few is a false positive.
+// on two connections in turn. The rate is so low that none of these few keys is a false positive.
 #include <variant>
 
 #include "tests/support/sql_script.hpp"
@@ -8,7 +8,7 @@
 namespace cuckoo::test {
 namespace {
 
-// ? is the table; %a and %b are values of its columns, others at each place.
+// ? is the table. %a and %b are values of its columns, drawn anew at each place.
 constexpr const char* kStatements[] = {
     "INSERT OR IGNORE INTO ? VALUES (%a, %b), (%a, %b)",
     "INSERT OR IGNORE INTO ? VALUES (%a, %b), (%a, %b)",
@@ -80,7 +80,7 @@ class KeyColumnsScript : public Script {
   }
 
  private:
-  // What a statement does to the table it does to the filter, or both refuse it.
+  // A statement does to the filter what it does to the table, or both refuse it.
   void change() {
     std::string sql = pick(kStatements);
     if (mixed_ && sql.find("(a, b) IN") != std::string::npos) {

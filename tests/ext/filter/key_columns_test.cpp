@@ -13,7 +13,7 @@ std::string create(const std::string& columns = kColumns, const std::string& mor
          more + ");";
 }
 
-// Joined with the filter: users 1 and 2 saw some of the items.
+// The tests join `shown` with the filter. Users 1 and 2 saw some of the items.
 constexpr char kRows[] =
     "INSERT INTO seen VALUES (1, 10), (1, 11), (2, 10);"
     "CREATE TABLE shown(user_id INTEGER, item_id INTEGER);"

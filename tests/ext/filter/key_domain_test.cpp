@@ -1,5 +1,6 @@
 // Which keys go together: merge, import and filter_union between filters and images whose keys have
-// other types or collations. Whatever is taken is found afterwards; what could not be is refused.
+// other types or collations. A key that is taken is found afterwards. What could not be found is
+// refused.
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -16,9 +17,8 @@ std::string create(const std::string& name, const std::string& column) {
          ", fpr = 1e-9, capacity = 100, seed = 0)";
 }
 
-// Every pair of columns and every value: if it is taken, then asking the target for what an
-// ordinary table of the source's kind gives back finds it, as an ordinary table of the target's
-// kind would.
+// Tries every pair of columns with every value. If the target takes a value, it finds what an
+// ordinary table of the source's kind gives back, as an ordinary table of the target's kind would.
 TEST(KeyDomain, what_merge_takes_is_found_afterwards) {
   for (const std::string& source : kColumns) {
     for (const std::string& target : kColumns) {
@@ -38,7 +38,7 @@ TEST(KeyDomain, what_merge_takes_is_found_afterwards) {
           continue;
         }
         db.run("INSERT INTO tb SELECT k FROM ta");
-        // As it was given, as the source shows it, and as the target would.
+        // Asks for the value as the source shows it, as the target would, and as it was given.
         for (const std::string asked :
              {"(SELECT k FROM ta)", "(SELECT k FROM tb)", value.c_str()}) {
           EXPECT_GE(db.number("SELECT filter_contains('b', {})", asked),
@@ -84,7 +84,7 @@ TEST(KeyDomain, integers_do_not_get_lost_among_texts) {
   db.gives("SELECT filter_contains('texts', 'Eve')", 1);
 }
 
-// Aggregates see no collation; they see whether it would change what they were given.
+// An aggregate sees no collation. It sees whether a collation would change the values it gets.
 TEST(KeyDomain, builds_of_folded_texts_go_into_a_filter_that_folds) {
   Database db;
   db.run("CREATE TABLE t(a); INSERT INTO t VALUES ('Ada'), ('EVE '), (7)");

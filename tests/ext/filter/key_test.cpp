@@ -27,7 +27,7 @@ const std::vector<std::string>& values() {
   return all;
 }
 
-// Inserts each value alone and probes with all: the same answers as an ordinary column gives.
+// Inserts each value alone and probes with all. The filter must answer as an ordinary column does.
 void expect_equal_as_in_a_table(const std::string& encoding, const std::string& type) {
   Database db;
   db.run("PRAGMA encoding = '{}'", encoding);

@@ -87,7 +87,8 @@ TEST(LegacyFile, is_read_and_written_again) {
   }
 }
 
-// m and k are the file's own, whatever n and p would make them; reserved bytes and CRC are ignored.
+// The table takes m and k from the file, even if n and p would give others. It ignores reserved
+// bytes and the CRC.
 TEST(LegacyFile, of_another_size_is_taken_as_it_is) {
   const std::string head = "424C460107000000030000000A0000007B14AE47E17A843FC000000003000000";
   const std::string noise = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEFBEADDE";
@@ -190,7 +191,7 @@ TEST(LegacyFile, import_is_undone_by_roll_backs) {
   check(other);
 }
 
-// Whatever the size of the pages: the file has none.
+// The size of the pages makes no difference: the file has no pages.
 class LegacyFilePages : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Sizes, LegacyFilePages, testing::Values(512, 1024, 4096), kParameterName);
 
@@ -281,7 +282,7 @@ TEST(LegacyFile, that_is_damaged_is_an_error) {
   check(db);
 }
 
-// Nothing guards the bits; whatever they are, it is a filter.
+// Nothing guards the bits: a file with any bits is a filter.
 TEST(LegacyFile, of_any_bits_is_a_filter) {
   const std::string head(kSamples[1].file, 128);
   for (const char* bits : {"00", "FF", "5A"}) {

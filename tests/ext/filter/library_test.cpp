@@ -103,7 +103,7 @@ TEST(Library, bloom_filters_go_to_sql_too) {
       "1,1,1,0");
 }
 
-// What a table did to its keys before it hashed them a program can't know.
+// A program can't know what a table did to its keys before it hashed them.
 TEST(Library, refuses_images_of_other_keys_and_of_windows) {
   Database db;
   const auto why = [&](const std::string& definition) {

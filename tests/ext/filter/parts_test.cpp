@@ -103,7 +103,7 @@ TEST_P(PartsOfKinds, bring_a_copy_up_to_date) {
   db.gives("SELECT count(*) FROM c_data WHERE id < 0", 0);
 }
 
-// Growth makes segments anew, which come with the changes.
+// When the origin grows, it makes segments anew. These come with the changes.
 TEST_P(PartsOfKinds, go_from_table_to_table_in_one_statement) {
   for (const std::string& keys : {numbers(40000, 40100), numbers(50000, 51000)}) {
     db.run("INSERT INTO o " + keys);
@@ -185,7 +185,7 @@ TEST_F(Parts, follow_savepoints) {
   expect(mark_of(db, "o"), 31001);
 }
 
-// A statement that fails half-way took none of its parts.
+// If a statement fails half-way, the copy keeps none of its parts.
 TEST_F(Parts, of_a_statement_that_fails_are_taken_back) {
   db.run("BEGIN; " + apply("image", "= 1"));
   db.refuses(
@@ -204,7 +204,7 @@ TEST_F(Parts, are_dropped_with_the_table_and_by_a_rollback) {
   db.gives("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'c%'", 0);
 }
 
-// A change of the schema connects a table anew, also one that this transaction made.
+// A change of the schema connects a table anew, even a table that this transaction made.
 TEST_F(Parts, survive_a_change_of_the_schema_in_between) {
   for (const bool made_now : {false, true}) {
     db.run(
@@ -262,7 +262,7 @@ TEST_F(Parts, that_are_damaged_are_found_by_a_check) {
   expect(before, 30000);
 }
 
-// Each is refused with its first part by what would refuse it with the last one.
+// The copy refuses each message at its first part, for the reason that would refuse the last one.
 TEST_F(Parts, of_another_kind_are_refused_with_the_first) {
   const auto refuses_first = [this](const std::string& table, const std::string& from,
                                     const std::string& mark,
@@ -354,7 +354,7 @@ TEST_F(Parts, arguments_that_are_none_are_refused) {
   db.gives("SELECT filter_contains('n', 'a')", 1);
 }
 
-// A part names what it is a part of.
+// Part 1 describes the whole message. Other parts say only which part they are, of how many.
 TEST_F(Parts, are_described_by_filter_info) {
   const std::string count = std::to_string(parts("image"));
   const auto row = [this](const std::string& columns, const std::string& where) {

@@ -36,7 +36,7 @@ class FilterPlan : public testing::TestWithParam<Case> {
     }
   }
 
-  // Bytes of both tables, and nothing else is in the file but the schema's page.
+  // The bytes of both tables. The file holds nothing else but the schema's page.
   static int64_t bytes_in_file(Database& db) {
     return GetParam().page_size *
            (db.number("PRAGMA page_count") - db.number("PRAGMA freelist_count") - 1);
@@ -82,8 +82,8 @@ TEST_P(FilterPlan, is_true) {
       const int64_t keys = std::llround(std::stod(asked.capacity));
       EXPECT_EQ(present(reader, 1, std::min<int64_t>(keys, 200'000)),
                 std::min<int64_t>(keys, 200'000));
-      // Said of a filter that grows. Without growth there are fewer segments: they have less room
-      // for chance, and less is pending.
+      // The plan gives this figure for a filter that grows. Without growth there are fewer
+      // segments: they have less room for chance, and less is pending.
       const std::string bits = reader.text("SELECT bits_per_key FROM filter_info('f')");
       if (growth) {
         EXPECT_EQ(bits, plan[2]) << what;
@@ -127,8 +127,8 @@ TEST_F(FilterPlanTable, has_a_row_for_each_kind_and_layout) {
 
 // --- the third of the three -------------------------------------------------------------------
 
-// A filter that the options make takes no more memory than it may once it is full, and a greater
-// capacity would not fit.
+// Once it is full, a filter that the options make takes no more memory than the plan was given. A
+// greater capacity would not fit.
 TEST(FilterPlanForBytes, gives_the_greatest_capacity_that_fits) {
   TemporaryFolder folder;
   int number = 0;
@@ -227,7 +227,7 @@ TEST(FilterPlanForBytes, has_no_row_for_what_does_not_fit) {
   }
 }
 
-// Pasted, each makes the rate that was asked for: the very number.
+// A table made with the pasted options has exactly the rate that was asked for.
 TEST_F(FilterPlanTable, options_are_exact) {
   for (const char* rate : {"0.25", "0.1", "1.0/3000", "9.3132257461547851e-10", "0.0007"}) {
     for (const Row& row :

@@ -14,7 +14,7 @@ class Probe : public testing::Test {
     db.run("CREATE TABLE t(k TEXT PRIMARY KEY, n INTEGER)");
     db.run("INSERT INTO t VALUES ('a', 1), ('b', 2), ('c', 3), ('d', 4), ('e', 5), (NULL, 6)");
   }
-  // Both ways of comparing keys must agree with what a table of the keys says.
+  // The query must give the answer that a table of the keys would give.
   void expect(const std::string& sql, const std::string& answer) {
     EXPECT_EQ(db.list(sql), answer) << sql;
   }
@@ -208,7 +208,7 @@ TEST_F(Probe, that_is_refused_names_the_way_out) {
   db.refuses("SELECT * FROM seen", {"key ="});
   db.refuses("SELECT n FROM t WHERE k IN seen", {"EXISTS", "filter_contains"});
   db.refuses("SELECT n FROM t WHERE k IN (SELECT key FROM seen)", {"EXISTS", "filter_contains"});
-  // The way out works.
+  // The way out that the error names works.
   expect("SELECT n FROM t WHERE filter_contains('seen', k) ORDER BY n", "1,2,3");
   db.run("INSERT INTO seen(seen) VALUES ('clear')");
   expect("SELECT count(*) FROM seen", "0");

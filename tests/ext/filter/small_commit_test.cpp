@@ -7,7 +7,7 @@ namespace {
 
 class SmallCommit : public testing::TestWithParam<const char*> {
  protected:
-  // The statements that SQLite runs for these, but for the application's own.
+  // The statements that the filter runs for `sql`, without the application's own.
   std::vector<std::string> nested(const std::string& sql) {
     std::vector<std::string> statements;
     sqlite3_trace_v2(
@@ -39,7 +39,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, SmallCommit,
 
 TEST_P(SmallCommit, writes_one_row_of_one_table) {
   const std::vector<std::string> one = {R"(UPDATE "main"."f_data" SET block = ?2 WHERE id = ?1)"};
-  // An earlier statement of the transaction may have written the rows.
+  // In a transaction the filter reads again, because an earlier statement may have written the
+  // rows.
   std::vector<std::string> read = {
       R"(SELECT 1 FROM "main"."f_config" WHERE key = 'format')",
       R"(SELECT id, block FROM "main"."f_data" WHERE id BETWEEN ?1 AND ?2 ORDER BY id)"};

@@ -79,8 +79,9 @@ TEST_P(SourceCheckOfTriggers,
   check();
 }
 
-// A trigger that is newer than the filter's runs before them. When it changes the row that was just
-// inserted, the filter's own see the change first: they take away what is not there yet.
+// A trigger that is newer than the filter's triggers runs before them. If it changes the row that
+// was just inserted, the filter's triggers see the change before the insert. So they take away a
+// value that is not there yet.
 TEST_P(SourceCheckOfTriggers, names_a_newer_trigger_and_rebuild_takes_precedence_again) {
   db.run("CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT); INSERT INTO t(a) VALUES ('x')");
   create(", triggers = on");
@@ -101,7 +102,8 @@ TEST_P(SourceCheckOfTriggers, names_a_newer_trigger_and_rebuild_takes_precedence
   db.gives("SELECT count(*) FROM f", db.number("SELECT count(a) FROM t"));
 }
 
-// Fingerprints so short that most of what is "removed" before it was added finds another key's.
+// The fingerprints are so short that a value "removed" before it is added mostly hits another
+// key's.
 TEST_P(SourceCheckOfTriggers, a_newer_trigger_never_makes_a_value_missing) {
   const std::string kind = GetParam();
   db.run("CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT)");

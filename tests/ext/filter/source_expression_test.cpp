@@ -7,7 +7,7 @@ namespace {
 
 class SourceExpression : public testing::Test {
  protected:
-  // What the filter holds of the rows of that query, and whether it holds nothing else.
+  // The filter holds the key of each row of that query, and nothing else.
   void expect_held(const std::string& query) {
     db.gives(sql("SELECT k FROM ({}) WHERE NOT filter_contains('f', k)", query), "none");
     db.gives("SELECT count(*) FROM f", db.number("SELECT count(k) FROM ({})", query));

@@ -1,8 +1,7 @@
-// Random SQL on a table whose triggers keep a filter in step, beside the table itself: what a plain
-// query of it gives must be in the filter, as often, whatever was done and undone: a column, or an
-// expression, of all rows or of those that meet a condition. Only a REPLACE that
-// deletes rows without their triggers (recursive_triggers off) may leave a value behind, until
-// 'rebuild'.
+// Random SQL on a table whose triggers keep a filter in step. The filter must hold what a plain
+// query of the table gives, as often, whatever was done and undone. It holds a column, or an
+// expression, of all rows or of those that meet a condition. Only a REPLACE that deletes rows
+// without their triggers (recursive_triggers off) may leave a value behind, until 'rebuild'.
 #include <algorithm>
 
 #include "tests/support/sql_script.hpp"
@@ -11,7 +10,7 @@ namespace cuckoo::test {
 namespace {
 
 // A table with an integer `id`, the source column `c`, and `d`, which triggers of the application
-// read. Of the generated one c follows from id.
+// read. If c is generated, it follows from d and id.
 struct Shape {
   const char* create;
   bool generated = false;
@@ -142,7 +141,8 @@ class SourceScript : public Script {
     Script::note("/* " + one.name + (one.recursive ? "r" : "") + " */ " + sql + ";" +
                  (message.empty() ? "" : "  -- " + message));
   }
-  // What may fail: constraints, BUSY where others are at work, "full", a name that a lock hides.
+  // Runs a statement. It may fail by a constraint, with BUSY if others are at work, with "full", or
+  // by a name that a lock hides.
   bool run(Connection& one, const std::string& sql) {
     const Outcome outcome = one.db->attempt(sql);
     note(one, sql, outcome.code == SQLITE_OK ? "" : outcome.message);
@@ -186,7 +186,7 @@ class SourceScript : public Script {
                 "SELECT '\"' || replace(name, '\"', '\"\"') || '\"' FROM sqlite_schema"
                 " WHERE sql LIKE 'CREATE VIRTUAL%' AND name NOT LIKE '%\\_source\\_%' ESCAPE '\\'");
   }
-  // The source is the only one with three columns.
+  // The source is the only table with an integer column `id`.
   static std::string table(Connection& one) {
     return name(one,
                 "SELECT '\"' || replace(name, '\"', '\"\"') || '\"' FROM sqlite_schema AS s"
@@ -227,7 +227,7 @@ class SourceScript : public Script {
     }
     const std::string t = table(one);
     const std::string c = column(one);
-    // Those that were made again before the filter got its old name back are not its own.
+    // Triggers that were made again before the filter got its old name back are not its own.
     const std::string own =
         "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND"
         " instr('\"' || replace(name, '\"', '\"\"'), '" +
@@ -330,7 +330,7 @@ class SourceScript : public Script {
     const std::string clause = pick(kClauses);
     return !replace_allowed && clause == "OR REPLACE " ? "" : clause;
   }
-  // A statement that may delete rows without a word to their triggers.
+  // Notes a statement that may delete rows without running their triggers.
   void note_replace(const Connection& one, const std::string& clause) {
     stale_ = stale_ || (clause == "OR REPLACE " && !one.recursive);
   }
@@ -519,7 +519,7 @@ class SourceScript : public Script {
     const bool was_stale = stale_;
     stale_ = false;
     compare(one);
-    // It may be undone, and older snapshots still have what was left behind.
+    // The rebuild may be undone, and older snapshots still have what was left behind.
     stale_ =
         was_stale && std::any_of(connections_.begin(), connections_.end(),
                                  [](const Connection& other) { return in_transaction(*other.db); });
@@ -547,7 +547,7 @@ class SourceScript : public Script {
     }
   }
 
-  // A new one is stale only if this one's DROP is undone.
+  // A new filter is stale only if the DROP of this filter is undone.
   void drop(Connection& one) {
     if (run(one, "DROP TABLE " + filter(one))) {
       require(name(one,
@@ -559,7 +559,7 @@ class SourceScript : public Script {
     }
   }
 
-  // One or all, and perhaps made again from their own SQL, marked for compare().
+  // Drops one trigger or all. It may make them again from their own SQL, marked for compare().
   void drop_trigger(Connection& one) {
     std::vector<std::string> made;
     for (uint64_t left = one_in(2) ? 1 : 3; left > 0; --left) {

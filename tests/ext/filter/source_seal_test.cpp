@@ -46,7 +46,7 @@ class SourceSeal : public testing::TestWithParam<const char*> {
     return std::string("CREATE VIRTUAL TABLE f USING ") + GetParam() +
            ", source = t(a), triggers = on)";
   }
-  // The triggers' own SQL, as a program saves it; of one of them, or all.
+  // The SQL of one of the filter's triggers, or of all, as a program saves it.
   std::string saved(const std::string& event = "%") {
     return db_.text(
         "SELECT group_concat(sql, ';') FROM (SELECT sql FROM sqlite_schema WHERE name LIKE"
@@ -68,7 +68,7 @@ class SourceSeal : public testing::TestWithParam<const char*> {
         sql("SELECT count(*) FROM {} WHERE NOT filter_contains('{}', {})", table, filter, column),
         0);
   }
-  // It answers nothing, says why, and keeps nobody from writing to the source.
+  // The filter answers nothing and says why. It keeps nobody from writing to the source.
   static void expect_refuses(Database& db, const std::string& filter = "f") {
     const std::string f = filter;
     for (const std::string& sql :
@@ -164,7 +164,8 @@ TEST_P(SourceSeal, is_broken_by_a_program_without_the_extension) {
   EXPECT_EQ(function.once(), 1);
 }
 
-// All triggers and views of the database, in their order, so that each gets the rowid that it had.
+// The test makes all triggers and views of the database again, in their order. So each gets its old
+// rowid.
 TEST_P(SourceSeal, is_broken_when_every_trigger_and_view_is_made_again) {
   db_.run(
       "CREATE VIEW v AS SELECT a FROM t; CREATE TABLE audit(a);"
@@ -183,7 +184,7 @@ TEST_P(SourceSeal, is_broken_when_the_source_is_another_table) {
   db_.run("INSERT INTO t(a) VALUES ('other');" + sql);
   expect_refuses(db_);
   expect_cured(db_);
-  // SQLite's way to change a table in any respect: a copy takes its place.
+  // This is SQLite's way to make any change to a table: a changed copy takes its place.
   const std::string again = saved();
   db_.run(
       "BEGIN; CREATE TABLE copy(id INTEGER PRIMARY KEY, a TEXT NOT NULL);"
@@ -230,7 +231,7 @@ TEST_P(SourceSeal, is_whole_again_when_it_is_rolled_back) {
   expect_in_step(db_);
   db_.run("INSERT INTO f(f) VALUES ('rebuild'); COMMIT");
   expect_in_step(db_);
-  // A 'rebuild' that cured it, undone.
+  // A 'rebuild' cures the filter, and then a roll-back undoes the cure.
   db_.run(gap + "; BEGIN; INSERT INTO f(f) VALUES ('rebuild')");
   expect_in_step(db_);
   db_.run("ROLLBACK");
@@ -353,7 +354,8 @@ TEST_P(SourceSeal, works_in_defensive_mode) {
 
 // --- the rowid under other names -----------------------------------------------------------------
 
-// A column called like it hides one of its names; a rename or a drop of that column frees the name.
+// A column called rowid, oid or _rowid_ hides this name of the rowid. A rename or a drop of the
+// column frees the name.
 TEST(SourceRowid, is_followed_under_names_that_were_a_column) {
   for (const char* hidden : {"rowid", "oid", "_rowid_"}) {
     const std::string column = hidden;

@@ -96,7 +96,7 @@ TEST_P(Source, lets_a_filter_without_growth_be_resized) {
   check(db);
 }
 
-// The type is the column's, from CREATE on.
+// The key has the type of the source's column, from CREATE on.
 TEST_P(Source, gives_the_key_its_type) {
   if (legacy()) {
     return;
@@ -243,7 +243,7 @@ TEST_P(Source, that_is_gone_is_a_clear_error) {
   db.run("DROP TABLE t; DROP TABLE f");
 }
 
-// "rebuild" may be stopped, and leaves all as it was.
+// A 'rebuild' that is stopped leaves all as it was.
 TEST_P(Source, rebuild_is_interrupted) {
   db.run("CREATE TABLE t(a TEXT); INSERT INTO t " + numbers(1, 30000));
   db.run(create("source = t(a), capacity = 30000"));
@@ -296,7 +296,8 @@ TEST(SourceType, of_any_is_that_of_its_table) {
   }
 }
 
-// What the type is was read when another connection held its lock: it must not be taken for none.
+// The connection first asks for the type while another connection holds a lock. It must not take
+// the key to have no type.
 TEST(SourceType, is_known_although_the_file_was_locked_at_first) {
   TemporaryFolder folder;
   const std::string file = folder.file("f.db");
@@ -318,7 +319,8 @@ TEST(SourceType, is_known_although_the_file_was_locked_at_first) {
   EXPECT_NE(other.attempt("SELECT 1 FROM f WHERE key = 8").code, SQLITE_OK);
 }
 
-// Whatever stands in the option rows that a source adds: the right answer or SQLITE_CORRUPT.
+// Whatever stands in the option rows that a source adds, the filter gives the right answer or
+// SQLITE_CORRUPT.
 TEST(SourceConfig, damage_is_never_silent) {
   TemporaryFolder folder;
   const std::string file = folder.file("f.db");

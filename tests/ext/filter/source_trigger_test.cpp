@@ -151,7 +151,8 @@ TEST_P(SourceTrigger, follows_a_change_that_a_collation_hides) {
   db.gives("SELECT count FROM f WHERE key IN ('ABC', 'Abc')", "1");
 }
 
-// A deleted row's trigger does not run; a stale copy stays, which 'rebuild' takes away.
+// No trigger runs for a row that REPLACE deletes. So a stale copy stays until 'rebuild' takes it
+// away.
 TEST_P(SourceTrigger, misses_what_replace_deletes_unless_triggers_recurse) {
   db.run("CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT UNIQUE COLLATE NOCASE)");
   db.run(create("t(a)") + "; INSERT INTO t VALUES (1, 'x'), (2, 'y')");
@@ -236,8 +237,8 @@ TEST_P(SourceTrigger, follows_other_triggers) {
   }
 }
 
-// RAISE(IGNORE) in an AFTER trigger keeps the row and skips the triggers after it, and SQLite runs
-// the newest trigger first: a hole that nothing but 'rebuild' mends (to be documented).
+// RAISE(IGNORE) in an AFTER trigger keeps the row and skips the triggers after it. SQLite runs the
+// newest trigger first. So the filter lacks a key until 'rebuild' (docs/filters.md).
 TEST_P(SourceTrigger, are_skipped_by_an_ignore_of_a_newer_trigger) {
   db.run(
       "CREATE TABLE t(a); {}; CREATE TRIGGER own AFTER INSERT ON t BEGIN SELECT RAISE(IGNORE); END;"
@@ -264,7 +265,7 @@ TEST_P(SourceTrigger, is_undone_with_the_transaction) {
   db.run("INSERT INTO f(f) VALUES ('check')");
 }
 
-// What the load left pending must go with the CREATE.
+// When a CREATE is undone, the keys that its load left pending must go, too.
 TEST_P(SourceTrigger, made_in_a_savepoint_that_is_undone_writes_nothing_more) {
   db.run(
       "CREATE TABLE t(a); INSERT INTO t VALUES ('x'); CREATE TABLE z(b); INSERT INTO z VALUES"
@@ -488,7 +489,7 @@ TEST_P(SourceTrigger, refuse_commands_that_would_lose_keys) {
   steps({"INSERT INTO f(f, key) VALUES ('resize', 5000)", "INSERT INTO f(f) VALUES ('check')"});
 }
 
-// The error names all commands, so a new one is tried, too.
+// The error names all commands, so the test tries a new command, too.
 TEST_P(SourceTrigger, keep_step_whatever_command_is_run) {
   db.run("CREATE TABLE t(a); INSERT INTO t VALUES ('x'), ('y')");
   db.run(create("t(a)"));

@@ -41,7 +41,7 @@ class SparseFilter : public testing::TestWithParam<Sparse> {
     for (const char* table : {"f", "fixed"}) {
       const std::string probe = std::string(") JOIN ") + table + " AS x ON x.key = i";
       EXPECT_EQ(db.number("SELECT count(*) FROM ({}{}", numbers(1, 3), probe), 3) << table;
-      // Of each absent key a page that nobody ever wrote.
+      // For each absent key the filter looks at a page that nobody ever wrote.
       EXPECT_LE(db.number("SELECT count(*) FROM ({}{}", numbers(1000, 30000), probe), 2) << table;
     }
   }
@@ -112,7 +112,7 @@ TEST_P(SparseFilter, is_a_window_in_little_memory) {
   db.run("INSERT INTO f(f) VALUES ('clear'); INSERT INTO f(f) VALUES ('check')");
 }
 
-// What holds nothing takes some bytes of an image. Of what holds a key there is one segment.
+// A segment that holds nothing takes some bytes of an image. Only one segment holds a key.
 TEST_P(SparseFilter, image_is_as_long_as_what_is_in_it) {
   // 65,536 pieces take a kilobyte each, and SQLite has an image of 20 MB several times.
   const MemoryLimiter limit(10 * kEnough);

@@ -68,7 +68,7 @@ TEST_F(TupleKey, can_be_in_an_index_and_a_view) {
   db.gives("SELECT count(*) FROM v WHERE k = cuckoo_key(1.0, 'x')", 1);
 }
 
-// Two columns that hold each other's beginning: what is joined by hand gets it wrong.
+// One text is split in different ways into columns. Keys that are joined by hand would be equal.
 TEST_F(TupleKey, I1_different_splits_of_one_text_are_different_keys) {
   db.gives("SELECT cuckoo_key('a', 'bc') = cuckoo_key('ab', 'c')", 0);
   db.gives("SELECT cuckoo_key('', 'abc') = cuckoo_key('abc', '')", 0);
@@ -117,7 +117,7 @@ TEST_F(TupleKey, I1_random_keys_are_equal_when_their_columns_are) {
   EXPECT_GT(equal, 30U) << "pairs that are equal must come";
 }
 
-// The keys of the aggregates have columns exactly where cuckoo_key() made them.
+// An aggregate sees columns in a key exactly if cuckoo_key() made the key.
 TEST_F(TupleKey, I2_only_whole_keys_have_columns) {
   const std::string key = hex_of(db, "7, 'abc', 1.5");
   const auto types_of = [this](const std::string& hex) {
@@ -177,7 +177,7 @@ TEST_F(TupleKey, keys_that_differ_in_their_columns_make_an_image_of_blobs) {
   EXPECT_EQ(types_of("(x'01'), (cuckoo_key(1, 2))"), "BLOB");
 }
 
-// From the second one on, of keys as long as the first.
+// This holds from the second look-up on, for keys as long as the first one.
 TEST_F(TupleKey, I3_a_look_up_takes_no_memory) {
 #if !defined(CUCKOO_SANITIZED)  // there, SQLite's limit is not the module's
   db.run(

@@ -1,4 +1,4 @@
-// unique = on: INSERT adds what is new, and tells it.
+// unique = on: INSERT adds new keys, and tells which were new.
 #include <set>
 
 #include "tests/support/names.hpp"
@@ -74,8 +74,8 @@ TEST_P(Unique, a_skipped_row_leaves_no_text) {
   EXPECT_EQ(outcome.message.find("UNIQUE"), std::string::npos) << outcome.message;
 }
 
-// What INSERT said was new is there, whatever happened since; in and out of transactions, and with
-// roll-backs. What it said was there was there.
+// A key that INSERT called new is there, whatever happened since, in and out of transactions, and
+// with roll-backs. A key that INSERT called present was there.
 TEST_P(Unique, changes_tells_what_was_new) {
   std::mt19937_64 random(7);
   std::set<std::string> held;
@@ -227,7 +227,7 @@ TEST_F(UniqueFilter, takes_no_note_of_the_type_of_a_key_that_is_skipped) {
   db.gives("SELECT key_types FROM filter_info('g')", "TEXT BLOB");
 }
 
-// Its changes() says 1 of a key that only looks present, too, and which is not held then.
+// After OR REPLACE changes() is 1 even if the key only looked present and was not added.
 TEST_F(UniqueFilter, or_replace_does_not_tell_what_was_new) {
   db.run(
       "CREATE VIRTUAL TABLE f USING cuckoo_filter(k, fingerprint_bits = 4, seed = 3, unique = on);"

@@ -1,4 +1,4 @@
-// A sliding window with unique = on: INSERT adds what no generation has, and tells it.
+// A sliding window with unique = on: INSERT adds keys that no generation has, and tells which.
 #include <deque>
 #include <set>
 
@@ -123,7 +123,7 @@ TEST_P(UniqueWindow, merges_into_its_newest_generation) {
   check(db);
 }
 
-// What is not unique counts copies that cells don't tell apart.
+// A window without unique = on counts copies, and its cells don't tell them apart.
 TEST(UniqueWindowOfCopies, takes_the_image_of_another_window_by_its_hashes_alone) {
   Database db;
   db.run("CREATE VIRTUAL TABLE o USING cuckoo_filter(key, generations = 2, seed = 1)");
@@ -264,8 +264,8 @@ class UniqueWindowScript : public Script {
   }
   void look() { look(*db_); }
 
-  // A copy without hashes whose cells have another cut has no mark of the origin afterwards: then
-  // the second message is an image.
+  // A copy without hashes does not get the origin's mark if its segments differ from the origin's.
+  // Then the second message is an image.
   void follow() {
     Database& origin = *connections_[0];
     for (int message = 0; message < 2 && mark_of(copy_, "f") != mark_of(origin, "f"); ++message) {

@@ -1,5 +1,5 @@
-// What a large INSERT adds pends in memory, and its segments are made at the transaction's end.
-// Nobody must notice.
+// The keys of a large INSERT pend in memory. The filter makes their segments at the transaction's
+// end. No statement may notice this.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace cuckoo::test {
 namespace {
 
-// So many keys that some wait after the last of them.
+// There are so many keys that some still wait after the INSERT.
 constexpr int64_t kKeys = 3000;
 
 class WaitingKeys : public testing::TestWithParam<const char*> {
@@ -131,8 +131,8 @@ TEST_P(WaitingKeys, are_there_for_the_statement_that_adds_them) {
   check(db);
 }
 
-// Runs it with more and more memory above what is in use, until it says that it was done; most of
-// the way it isn't.
+// Runs `attempt` with more and more memory above what is in use, until it says that it was done. At
+// least the first run must fail.
 template <class Attempt>
 void with_more_and_more_memory(int64_t most, int64_t step_divisor, Attempt&& attempt) {
   int failures = 0;
@@ -158,8 +158,8 @@ Outcome attempt_with(int64_t above, QuickDatabase& db, const std::string& sql) {
   return db.attempt(sql);
 }
 
-// While they wait, memory may run out: among others as the tail's index grows, at its 513th key,
-// in the middle of those that wait.
+// Memory may run out while keys wait. For example, it does so when the tail's index grows at its
+// 513th key, in the middle of the keys that wait.
 TEST_P(WaitingKeys, are_not_lost_where_memory_runs_out) {
   constexpr int64_t kFolded = kPageBytes / 8;
   constexpr int64_t kLast = kFolded + 513 + 30;
@@ -185,7 +185,8 @@ TEST_P(WaitingKeys, are_not_lost_where_memory_runs_out) {
   }
 }
 
-// … and at a load's end. `sql` fails, or a part of it, or nothing; what is committed then is right.
+// Memory may also run out at a load's end. `sql` may fail, or a part of it, or nothing. What is
+// committed then is right.
 TEST(PendingLoad, are_not_lost_where_memory_runs_out) {
   constexpr int64_t kFirst = 100;
   const std::string load = "INSERT INTO f " + numbers(kFirst + 1, kKeys);

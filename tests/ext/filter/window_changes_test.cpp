@@ -179,7 +179,8 @@ TEST_P(WindowCopies, what_does_not_fit_is_refused_and_changes_nothing) {
   }
 }
 
-// Bits flip where no header tells of it: in the middle of the work.
+// The test changes single bytes and cuts messages off, also in the middle, where no header tells of
+// it.
 TEST_P(WindowCopies, damaged_messages_change_nothing) {
   make_copy("c");
   rotate(db, "o");
@@ -258,7 +259,7 @@ TEST_P(WindowCopies, other_connections_see_what_it_became) {
   EXPECT_EQ(mark_of(three, "c"), mark_of(one, "c"));
 }
 
-// A new generation comes as its keys.
+// A message brings a new generation as its keys.
 TEST_P(WindowCopies, with_hashes_grow_by_themselves) {
   if (!std::string(std::get<1>(GetParam())).empty()) {
     return;  // it keeps none
@@ -294,7 +295,8 @@ TEST(WindowMessages, say_what_they_are) {
            R"(["image","cuckoo_filter",null,null,2,null,1,1])");
 }
 
-// Also where a generation comes as an image, because that is shorter than its keys.
+// A message has hashes even if a generation comes as an image, because the image is shorter than
+// the keys.
 TEST(WindowMessages, have_hashes_if_they_are_asked_for) {
   for (const char* module : {"cuckoo_filter(", "bloom_filter(", "bloom_filter(counting = on, "}) {
     Database db;

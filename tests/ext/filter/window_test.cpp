@@ -101,7 +101,7 @@ TEST_P(Window, takes_up_to_64_generations) {
   EXPECT_LE(present(db, 1'000'001, 1'100'000), 15);
 }
 
-// The rate is of all generations together, full ones too.
+// The rate is that of all generations together, even if they are full.
 TEST(WindowRate, below_what_a_generation_can_have_says_so) {
   Database db;
   db.run("CREATE VIRTUAL TABLE b USING bloom_filter(generations = 64, fpr = 1e-9)");
@@ -295,7 +295,7 @@ TEST_P(Window, is_one_for_all_connections) {
   }
 }
 
-// A snapshot from before several rotations, by the same connection that reads the newest after it.
+// One connection reads a snapshot from before several rotations, and then the newest state.
 TEST_P(Window, snapshot_holds_while_others_rotate) {
   TemporaryFolder folder;
   QuickDatabase one(folder.file("f.db"));
@@ -412,7 +412,8 @@ TEST_P(Window, of_one_generation_does_not_rotate) {
 
 // --- random ------------------------------------------------------------------------------------
 
-// Beside a queue of sets: never a false negative, items equal everywhere.
+// The window runs beside a queue of sets. It never has a false negative, and all connections see
+// the same number of items.
 TEST_P(Window, random_scripts_agree_with_a_queue_of_sets) {
   for (uint64_t seed = 1; seed <= 15; ++seed) {
     std::mt19937_64 random(seed);

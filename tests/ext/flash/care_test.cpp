@@ -1,5 +1,5 @@
-// flash_kv and what surrounds it: transactions, connections, backups, damage, faults, determinism,
-// and what it must not read.
+// flash_kv in transactions, connections and backups, with damage and faults. Also that its files
+// are deterministic, and that it reads no more than it needs.
 #include <functional>
 
 #include "tests/support/copy_over.hpp"
@@ -154,7 +154,7 @@ TEST_F(FlashCare, opening_does_not_read_the_values) {
   misses(db);
   db.gives("SELECT count(*) FROM kv", 2000);
   EXPECT_LT(misses(db), pages / 20);
-  // Of each of nine pieces a page of the index; two pages of the value.
+  // The lookup reads one index page of each of nine pieces, and two pages of the value.
   db.gives("SELECT length(value) FROM kv WHERE key = 7", 4000);
   EXPECT_LT(misses(db), 24);
 }
@@ -301,7 +301,7 @@ class FlashDamage : public FlashCare {
     db.run("UPDATE kv SET value = 'new ' || key WHERE key % 3 = 0; DELETE FROM kv WHERE key = 7");
     db.run("CREATE VIRTUAL TABLE other USING flash_kv; INSERT INTO other VALUES (1, 2)");
   }
-  // Every error has a text and says corruption; nothing wrong is ever answered.
+  // Every error names the table and is CORRUPT or IOERR. No answer is ever wrong.
   void damage(const std::string& sql, bool must_be_found) {
     copy_over(file("good.db"), file("bad.db"));
     QuickDatabase(file("bad.db")).run(sql);
@@ -468,7 +468,7 @@ TEST_F(FlashCare, out_of_memory_is_an_error_that_changes_nothing) {
   }
 }
 
-// An I/O error at the n-th write of the file: a VFS that fails.
+// A VFS whose n-th write to the file fails with an I/O error.
 struct FailingFile {
   sqlite3_file base;
   sqlite3_file* real;
@@ -622,7 +622,7 @@ TEST_F(FlashCare, the_functions_agree_with_each_other) {
   db.gives("SELECT count(*) FROM flash_kv_info AS i JOIN flash_kv_sectors(i.name)", 256);
 }
 
-// Anchors are never erased, and what is bad is not used any more: neither counts.
+// Anchors are never erased, and bad blocks are not used any more. The wear counts neither.
 TEST_F(FlashCare, the_map_tells_the_wear_that_flash_kv_info_tells) {
   Database db;
   db.run(

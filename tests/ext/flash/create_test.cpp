@@ -1,4 +1,5 @@
-// CREATE VIRTUAL TABLE … USING flash_kv(…): columns, options, what they refuse and what is stored.
+// CREATE VIRTUAL TABLE … USING flash_kv(…): which columns and options it takes, which it refuses,
+// and what it stores.
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {

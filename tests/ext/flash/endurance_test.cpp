@@ -1,5 +1,6 @@
-// flash_kv as its blocks wear out: nothing is lost, replays and other connections agree, the end is
-// `full: … worn out`, and 'resize' is a new beginning. A table of format 1 never wears out.
+// flash_kv while its blocks wear out. It loses nothing, and replays and other connections agree
+// with it. In the end it says `full: … worn out`, and 'resize' gives it new blocks. A table of
+// format 1 never wears out.
 #include <filesystem>
 #include <memory>
 
@@ -98,8 +99,8 @@ TEST_F(FlashEndurance, a_format_of_before_the_first_release_is_an_error) {
 // --- a table that was stored once ------------------------------------------------------
 
 // tests/golden/flash_kv-3.sql is what `.dump` gave of a table of format 3 with endurance = 20: some
-// blocks are bad. The sums are as of then, too, after the statements below, which give it new
-// blocks. Only the record is newer: it got the pages' history.
+// blocks are bad. The statements below give the table new blocks. The sums after them are from the
+// same time. Only the record is newer, because the pages' history was added to it.
 constexpr const char* kGolden = "flash_kv-3.sql";
 constexpr const char* kGoldenRows =
     "integer 42 1,"
@@ -151,8 +152,8 @@ TEST_F(FlashEndurance, a_stored_table_is_read_and_written_with_the_same_bytes) {
 
 // --- random lives --------------------------------------------------------------------------------
 
-// The same statements on two files with a flash_kv, one of them through two connections and with
-// reopenings, and on one with an ordinary table.
+// Runs the same statements on three files: two with a flash_kv, one with an ordinary table. One of
+// the flash_kv is used through two connections and is reopened.
 class WearScript : public Script {
  public:
   explicit WearScript(uint64_t seed) : Script(seed) {
@@ -206,7 +207,7 @@ class WearScript : public Script {
     }
   }
 
-  // What a flash_kv refuses the ordinary table is not told.
+  // The ordinary table does not get a statement that the flash_kv refused.
   void change() {
     const std::string sql = one_in(25)   ? "INSERT INTO kv(kv) VALUES ('collect')"
                             : one_in(60) ? "INSERT INTO kv(kv) VALUES ('clear')"

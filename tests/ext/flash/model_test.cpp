@@ -100,7 +100,7 @@ class FlashScript : public Script {
          " old.k; END");
   }
 
-  // The same outcome on both. True: it succeeded.
+  // Expects the same outcome on both. True if the statement succeeded.
   bool both(Connection& connection, const std::string& flash_sql, const std::string& plain_sql) {
     const auto index = &connection - connections_.data();
     const Outcome flash = connection.flash->attempt(flash_sql);
@@ -127,7 +127,8 @@ class FlashScript : public Script {
     connection.reads = connection.reads && open;
     connection.savepoints = open ? connection.savepoints : 0;
   }
-  // One of them had nothing to write, so needed no lock. Nothing but its bytes may differ then.
+  // One of the tables had nothing to write, so it needed no lock. Then the rows of both must still
+  // be the same.
   bool only_one_busy(Connection& connection, bool flash_is_busy) {
     QuickDatabase& busy = flash_is_busy ? *connection.flash : *connection.plain;
     QuickDatabase& done = flash_is_busy ? *connection.plain : *connection.flash;
@@ -140,7 +141,7 @@ class FlashScript : public Script {
     return false;
   }
 
-  // changes() says the same. (VACUUM alone leaves another last_insert_rowid() behind.)
+  // Expects the same changes() on both. (Only VACUUM leaves another last_insert_rowid() behind.)
   void write(Connection& connection, const std::string& sql) {
     for (QuickDatabase* db : {connection.flash.get(), connection.plain.get()}) {
       sqlite3_set_last_insert_rowid(db->handle(), 77);
@@ -299,7 +300,7 @@ class FlashScript : public Script {
       }
       return;
     }
-    // A write without effect.
+    // The ordinary table gets a write without effect.
     both(connection, "INSERT INTO kv(kv) VALUES ('" + command + "')",
          "DELETE FROM kv WHERE key = 'no such key'");
   }

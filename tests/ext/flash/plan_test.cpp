@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kTypes[] = {"", "TEXT", "INTEGER", "REAL", "BLOB", "NUMERIC"};
 
-// What looks like a number in as many ways as it can, and what doesn't.
+// Values that look like a number, in as many ways as possible, and values that don't.
 constexpr const char* kValues =
     "(5), (6), (7), (5.0), (5.5), (0.1), (-3), (1000), (1e300), (0), (1.0 / 3), (9007199254740992),"
     "('5'), ('6'), ('05'), ('5.0'), (' 7'), ('7 '), ('7e0'), ('+5'), ('5.5'), ('.1'), ('0.1'),"
@@ -80,7 +80,7 @@ constexpr const char* kForms[] = {
     "SELECT quote(k.key), quote({X}) FROM {S} CROSS JOIN {K} AS k ON k.key >= {X} AND k.key <= {X}",
 };
 
-// They change {K}; what is left is compared.
+// Statements that change {K}. The test compares the rows that are left.
 constexpr const char* kChanges[] = {
     "DELETE FROM {K} WHERE key IN (SELECT {X} FROM {S})",
     "DELETE FROM {K} WHERE key NOT IN (SELECT {X} FROM {S} WHERE {X} IS NOT NULL)",
@@ -136,7 +136,7 @@ class FlashPlan : public testing::TestWithParam<std::tuple<const char*, bool>> {
     }
   }
 
-  // The rows in no order, with ?1 … ?4.
+  // The query's rows, sorted; binds ?1 … ?4.
   std::string rows(const std::string& sql) {
     std::vector<std::string> rows;
     Query query(db, sql);
@@ -279,7 +279,8 @@ TEST(FlashPlanKept, a_query_of_before_gives_what_an_ordinary_table_gives) {
   }
 }
 
-// The trigger's UPDATE is prepared with the INSERT, which makes the number equal another key.
+// SQLite prepares the trigger's UPDATE together with the INSERT. Then the INSERT adds another key
+// that equals the number.
 TEST(FlashPlanKept, a_trigger_s_update_finds_every_key_that_the_trigger_made_equal) {
   for (const std::string table :
        {"CREATE VIRTUAL TABLE k USING flash_kv(key TEXT, value, seed = 1, size = '64KB')",
@@ -315,7 +316,7 @@ TEST(FlashPlanKept, an_infinite_number_finds_its_text) {
   }
 }
 
-// What SQLite was told when it prepared a statement is no longer so.
+// When SQLite prepared the statements, one key equalled the number. Now several do.
 TEST(FlashPlanKept, a_statement_of_before_finds_every_row_that_equals_a_number) {
   for (const std::string type : {"", "TEXT"}) {
     SCOPED_TRACE(type);
@@ -343,7 +344,7 @@ TEST(FlashPlanKept, a_statement_of_before_finds_every_row_that_equals_a_number) 
   }
 }
 
-// A join of texts that look like numbers with a column of numbers lists them once.
+// A join of such texts with a column of numbers lists the texts that look like numbers once.
 TEST(FlashPlanKept, number_texts_are_listed_once_for_a_join) {
   Database db;
   db.run(

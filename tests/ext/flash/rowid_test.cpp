@@ -1,4 +1,5 @@
-// flash_kv by seq, and by the names of rowids: what tools send that edit a table cell by cell.
+// flash_kv by seq, and by the names of rowids, with the statements of tools that edit a table cell
+// by cell.
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {

@@ -1,5 +1,5 @@
-// What a scan of a flash_kv gives while the table changes under it: what was there when it began
-// and still is when its turn comes, once, by seq.
+// A scan of a flash_kv while the table changes. It gives each row that was there when the scan
+// began and is still there when its turn comes. It gives the row once, in the order of seq.
 #include <map>
 #include <random>
 #include <set>
@@ -44,7 +44,7 @@ TEST_F(FlashCountThenRead, what_was_counted_is_passed_over) {
   EXPECT_EQ(rest(scan), "3456789");
 }
 
-// It has read, and reads by the index from the first change on.
+// The scan has read rows. From the first change on it reads by the index.
 TEST_F(FlashCountThenRead, what_was_given_is_not_given_again_after_a_change) {
   Query scan(db, "SELECT k FROM kv");
   for (int i = 0; i < 3; ++i) {
@@ -54,7 +54,7 @@ TEST_F(FlashCountThenRead, what_was_given_is_not_given_again_after_a_change) {
   EXPECT_EQ(rest(scan), "4689");
 }
 
-// The scan belongs to another instance than the one that removes the row that it is at.
+// One instance of the table scans, and another instance removes the row that the scan is at.
 TEST(FlashScan, goes_on_when_another_instance_removes_its_row) {
   Database db;
   db.run("CREATE VIRTUAL TABLE kv USING flash_kv(k, v, size = '64KB')");
@@ -69,7 +69,7 @@ TEST(FlashScan, goes_on_when_another_instance_removes_its_row) {
   EXPECT_EQ(scan.step(), SQLITE_DONE);
 }
 
-// Large values have parts, untyped keys remember in the value how they were given.
+// Large values have parts. An untyped key's value remembers how the key was given.
 TEST(FlashScan, gives_values_of_any_length_and_keys_as_they_were_given) {
   Database db;
   db.run(
@@ -137,7 +137,7 @@ class ChangingScan {
     std::map<int64_t, int> lengths;
   };
 
-  // The key that it touched; -1: none.
+  // Makes a random step. Returns the key that the step changed, or -1 if none.
   int64_t step() {
     const std::string name = "s" + std::to_string(savepoints_.size());
     switch (random() % 12) {

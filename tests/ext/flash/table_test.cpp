@@ -430,8 +430,8 @@ TEST_F(FlashTable, keys_and_values_have_limits) {
   db.gives("SELECT count(*) FROM kv", 1);
 }
 
-// A scan that has read no column yet has counted its rows only: those that are deleted then must
-// not make it pass over others.
+// A scan that has read no column yet has only counted its rows. If some of these are deleted then,
+// the scan must not pass over others.
 TEST(FlashScan, that_counts_passes_over_no_row_when_others_are_deleted) {
   Database db;
   db.run(

@@ -19,7 +19,7 @@ class DamagedRing : public ::testing::Test {
     db.run("INSERT INTO points(node) VALUES ('a'), ('b'), ('c')");
   }
 
-  // Each use says so; then the table is dropped.
+  // Expects that each use says that the table is corrupt, and that DROP TABLE works.
   void expect_corrupt(const std::string& damage, const std::string& table = "ring",
                       const std::string& part = "corrupt: ") {
     copy_over(path_, folder_.file("copy"));
@@ -88,7 +88,7 @@ TEST_F(DamagedRing, missing_tables_are_said) {
   }
 }
 
-// Found only by a check: all checksums are right.
+// The connection has the ring in memory. A check reads the stored rows again.
 TEST_F(DamagedRing, check_reads_what_is_stored) {
   QuickDatabase db(path_);
   db.gives("SELECT count(*) FROM ring", "3");

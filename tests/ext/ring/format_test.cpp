@@ -1,5 +1,5 @@
-// hash_ring tables of format 1, made by the first release: the owners they named, and the bytes
-// that changes leave. And what format 2 reads otherwise.
+// hash_ring tables of format 1, made by the first release: they name the same owners, and changes
+// leave the same bytes. Also what format 2 reads in another way.
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -31,7 +31,7 @@ constexpr char kChange[] =
     "UPDATE slotted SET weight = 4 WHERE node = 'b';";
 constexpr const char* kTables[] = {"points", "clients", "typed", "slotted"};
 
-// All rows; of `slotted` without its pages.
+// All stored rows, except the pages of `slotted`.
 std::vector<Row> stored(Database& db, const std::string& table) {
   std::vector<Row> rows = shadow_rows(db, table);
   std::erase_if(rows, [&](const Row& row) { return table == "slotted" && row[0] == "_pages"; });
@@ -67,7 +67,7 @@ TEST_F(RingFormat1, names_the_owners_it_named) {
              "none");
     db.run("INSERT INTO {}({}) VALUES ('check')", table, table);
   }
-  // '100.0' … '119.0' are not '100' … '119' there.
+  // In format 1 '100.0' … '119.0' are other keys than '100' … '119'.
   EXPECT_NE(db.text("SELECT count(*) FROM owners o JOIN clients r"
                     " ON r.key = CAST(o.key AS INTEGER) AND r.node <> o.node"
                     " WHERE ring = 'clients' AND o.key BETWEEN 100 AND 119"),
@@ -151,7 +151,7 @@ TEST(RingKetama, another_real_is_the_text_of_its_15_digits) {
 
 // --- seeds ---------------------------------------------------------------------------------------
 
-// Machines that replay the same statements, each with randomness of its own.
+// All machines replay the same statements, but each has random numbers of its own.
 TEST(RingSeed, without_one_all_machines_name_the_same_owners) {
   for (const std::string options : {"algorithm = ring", "algorithm = slots", "key TEXT"}) {
     std::vector<Row> first;

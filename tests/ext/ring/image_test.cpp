@@ -70,7 +70,7 @@ TEST_P(RingCopy, is_the_ring) {
     EXPECT_EQ(owners_of(other), owners_of(db_));
     EXPECT_EQ(other.rows("SELECT key, value FROM ring_config WHERE key <> 'record'"),
               db_.rows("SELECT key, value FROM ring_config WHERE key <> 'record'"));
-    // It goes on as the ring does.
+    // The same change gives the copy and another copy the same owners.
     const std::string change = "UPDATE ring SET weight = 3 WHERE node = 'c'";
     other.run(change);
     Database third;
@@ -82,7 +82,7 @@ TEST_P(RingCopy, is_the_ring) {
   }
 }
 
-// Two machines: the same changes in another order, where that must not matter.
+// Two machines make the same changes in another order. The order matters only for slots.
 TEST_P(RingCopy, has_an_equal_mark_exactly_where_100000_keys_have_the_same_owners) {
   Database other;
   other.run("CREATE VIRTUAL TABLE ring USING hash_ring({})", GetParam());
@@ -100,7 +100,7 @@ TEST_P(RingCopy, has_an_equal_mark_exactly_where_100000_keys_have_the_same_owner
   import(other, image_of(db_));
   EXPECT_EQ(ring_mark_of(db_), ring_mark_of(other));
   EXPECT_EQ(owners_of(db_), owners_of(other));
-  // The name of the table is not the ring's.
+  // The mark does not depend on the table's name.
   db_.run("ALTER TABLE ring RENAME TO other_name");
   EXPECT_EQ(ring_mark_of(db_, "other_name"), ring_mark_of(other));
 }
@@ -297,7 +297,8 @@ TEST(RingExport, longer_than_a_blob_is_refused) {
              {"ring: its image has 131137 bytes, and a BLOB at most 100000"});
 }
 
-// SQLite changes half a surrogate pair when it converts it, and so what was stored.
+// SQLite changes half a surrogate pair when it converts text, so the name would not stay as it was
+// stored.
 TEST(RingNames, that_the_encoding_cannot_hold_are_refused) {
   Database utf8;
   utf8.run("CREATE VIRTUAL TABLE ring USING hash_ring");

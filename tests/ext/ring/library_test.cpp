@@ -1,5 +1,5 @@
-// Images go from SQL to programs in C++ and back, and both name the same owners:
-// <cuckoo/hash_ring.hpp>.
+// <cuckoo/hash_ring.hpp>: images go from SQL to programs in C++ and back, and both name the same
+// owners.
 #include "core/base/digest.hpp"
 #include "core/ring/real_text.hpp"
 
@@ -49,8 +49,8 @@ const Case kCases[] = {
      {.algorithm = RingAlgorithm::kKetama, .text_keys = true, .md5 = md5}},
 };
 
-// The i-th of keys of all types, in SQL and in C++. A column of the type TEXT makes of a real what
-// this version of SQLite has for it, 15 digits or 17: a part of 1024 has fewer.
+// The i-th key in SQL and in C++; the keys have all types. A TEXT column turns a real into a text
+// of up to 15 or 17 digits, depending on SQLite's version. Multiples of 1/1024 have fewer.
 constexpr char kKeys[] =
     "CREATE TABLE keys AS WITH n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 10000)"
     " SELECT i, CASE i % 5 WHEN 0 THEN i * 1000000007 WHEN 1 THEN i / 8.0 WHEN 2 THEN 'key:' || i"
@@ -126,7 +126,7 @@ TEST_P(RingLibrary, reads_what_sql_exports) {
     EXPECT_EQ(std::to_string(ring.value().share(node.name)),
               db_.text("SELECT printf('%.6f', share)" + where));
   }
-  // Both go on in the same way.
+  // The same changes give both the same owners again.
   db_.run("UPDATE ring SET weight = 0.5 WHERE node = 'c'; INSERT INTO ring(node) VALUES ('f')");
   ASSERT_TRUE(ring.value().set_weight("c", 0.5).ok());
   ASSERT_TRUE(ring.value().add("f").ok());
@@ -167,8 +167,8 @@ TEST(RingLibrary, refuses_images_of_keys_that_become_numbers) {
   }
 }
 
-// Next to a half in their 15th digit. SQLite 3.40 ends the texts of the first four in another
-// digit, 3.54 those of the last four.
+// Reals whose digits after the 15th are almost exactly a half. SQLite 3.40 writes another last
+// digit for the first four, SQLite 3.54 for the last four.
 TEST(RingLibrary, an_owner_of_a_real_depends_on_no_version_of_sqlite) {
   constexpr std::pair<double, const char*> kTexts[] = {
       {0x1.085bff649268cp+800, "6.88575025856656e+240"},
@@ -197,7 +197,7 @@ TEST(RingLibrary, an_owner_of_a_real_depends_on_no_version_of_sqlite) {
   }
 }
 
-// core/ring/real_text.hpp says where they may differ.
+// core/ring/real_text.hpp says for which reals the two texts may differ.
 TEST(RingLibrary, writes_reals_as_this_sqlite_does) {
   std::mt19937_64 random(1);
   const auto differs = [](double real) {

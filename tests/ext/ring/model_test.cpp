@@ -134,8 +134,8 @@ class RingScript : public Script {
     }
   }
 
-  // Keeps an image of what is there, or goes back to one that was kept, in this transaction or in
-  // one that was rolled back, by either connection.
+  // Keeps an image of the ring, or imports one that was kept. Either connection may have kept it,
+  // in this transaction or in an earlier one, even if that was rolled back.
   void image() {
     if (images_.size() < 4 || one_in(2)) {
       Image kept;
@@ -152,7 +152,7 @@ class RingScript : public Script {
     model_ = kept.model;
   }
 
-  // In the middle of a statement; nothing of it may stay.
+  // Statements that fail in the middle. Nothing of them may stay.
   void fail_statements() {
     db().refuses("INSERT INTO ring(node, weight) VALUES ('new', 1), ('newer', 2), ('bad', -1)",
                  SQLITE_ERROR, {"weight"});
@@ -169,7 +169,7 @@ class RingScript : public Script {
     return algorithm_ == "slots" ? slot_owner(key) : point_owner(key);
   }
 
-  // The nearest of all points.
+  // The owner is the node of the nearest of all points.
   std::string point_owner(int64_t key) {
     const std::string text = std::to_string(key);
     const uint64_t position = algorithm_ == "ring"
@@ -202,7 +202,7 @@ class RingScript : public Script {
     return by_distance.begin()->second;
   }
 
-  // As the stored table has it, with ordinary SQL.
+  // The owner that ordinary SQL finds in the stored pages.
   std::string slot_owner(int64_t key) {
     const uint64_t slot = hash_integer(key, kSeed) >> 48;
     const std::string hex = db().text(

@@ -17,7 +17,7 @@ class HashRingMoves : public ::testing::TestWithParam<const char*> {
     db_.run("INSERT INTO ring(node, weight) VALUES ('a', 1), ('b', 2), ('c', 1)");
   }
 
-  // The change is made, and undone.
+  // Compares the promised moves with those of the change, which it makes and undoes.
   void expect_moves(const std::string& arguments, const std::string& change) {
     const std::vector<Row> rows = shadow_rows(db_, "ring");
     db_.run("CREATE TABLE promised AS SELECT * FROM hash_ring_moves('ring', {})", arguments);
@@ -62,8 +62,8 @@ TEST_P(HashRingMoves, of_another_weight_or_name_are_what_the_change_moves) {
   db_.gives("SELECT count(*) FROM hash_ring_moves('ring', 'rename', 'b', 'b')", "0");
 }
 
-// All that the old name had goes to others, and all that the new one has comes from others; so what
-// keeps its machine is there, too.
+// All keys of the old name go to other names, and all keys of the new name come from others. So the
+// keys that stay on their machine are listed, too.
 TEST_P(HashRingMoves, of_another_name_are_all_of_its_keys) {
   const double share = std::stod(db_.text("SELECT share FROM ring WHERE node = 'b'"));
   EXPECT_NEAR(std::stod(db_.text("SELECT sum(share) FROM hash_ring_moves('ring', 'rename', 'b',"
@@ -104,7 +104,7 @@ TEST_P(HashRingMoves, sees_this_transaction_and_any_schema) {
   db_.run("INSERT INTO \"x.y\".other(node) VALUES ('z')");
   db_.gives("SELECT from_node FROM hash_ring_moves('x.y.other', 'remove', 'z')", "z");
   db_.gives("SELECT from_node FROM hash_ring_moves('other', 'remove', 'z')", "z");
-  // For each node: what would happen if it went.
+  // What would move for each node if that node were removed.
   db_.gives(
       "SELECT n.node FROM ring n JOIN hash_ring_moves('ring', 'remove', n.node) m"
       " GROUP BY n.node HAVING abs(sum(m.share) - n.share) < 1e-9 OR"

@@ -52,13 +52,13 @@ TEST_P(HashRing, key_has_one_owner) {
       "SELECT count(*) FROM users u LEFT JOIN ring r ON r.key = u.name"
       " WHERE r.node IS NULL",
       "0");
-  // As many as the shares say, but for 5 standard deviations.
+  // Each node has as many keys as its share says, within 5 standard deviations.
   db_.gives(
       "SELECT max((n - 10000 * share) * (n - 10000 * share) / (10000 * share)) < 25"
       " FROM ring JOIN (SELECT r.node, count(*) AS n FROM users u"
       " JOIN ring r ON r.key = u.name GROUP BY 1) USING (node)",
       "1");
-  // The same whichever way it is asked.
+  // Each way to ask names the same node.
   db_.gives(
       "SELECT count(*) FROM users u JOIN ring r ON r.key = u.name"
       " WHERE (SELECT node FROM ring WHERE key IS u.name) <> r.node"
@@ -102,7 +102,7 @@ TEST_P(HashRing, or_and_in_lose_no_rows) {
         "2");
   }
   db_.gives("SELECT count(*) FROM ring WHERE key IN ('x', 'y') AND replicas IN (1, 3)", "8");
-  // Below 2^53, and the node's id in the low bits.
+  // Rowids are below 2^53 and have the node's id in their low 17 bits.
   db_.gives(
       "SELECT count(*) FROM users u JOIN ring r ON r.key = u.id AND r.replicas = 3"
       " JOIN ring n ON n.node = r.node"
@@ -134,7 +134,7 @@ TEST_P(HashRing, empty_ring_gives_no_row) {
   db_.gives("SELECT node FROM ring WHERE key = 1", "only");
 }
 
-// Never no rows by accident.
+// Without a key the answer is an error, and never just no rows.
 TEST_P(HashRing, question_that_needs_a_key_says_so) {
   db_.run(kUsers);
   for (const char* where :
@@ -339,7 +339,7 @@ TEST(HashRingLimits, long_build_can_be_interrupted) {
   db.run("INSERT INTO r(r) VALUES ('check')");
 }
 
-// A client of memcached in another language has it so.
+// Clients of memcached in other languages hash a key as text.
 TEST(HashRingKetama, keys_are_cast_to_text) {
   Database db;
   db.run("CREATE VIRTUAL TABLE k USING hash_ring(algorithm = ketama)");
@@ -365,7 +365,7 @@ TEST(HashRingKetama, sql_gives_what_the_client_gives) {
   db.gives("SELECT node FROM k WHERE key = 'P1[Ma3=K1/'", "10.0.1.8:11211");
 }
 
-// What another program must compute to find the same owner (FORMAT.md).
+// Another program must compute the same hash to find the same owner (FORMAT.md).
 TEST(HashRingKeys, are_hashed_as_those_of_filters) {
   Database db;
   db.run("CREATE VIRTUAL TABLE s USING hash_ring(algorithm = slots, seed = 5)");

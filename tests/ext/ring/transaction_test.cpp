@@ -94,7 +94,8 @@ TEST_P(HashRingTransactions, another_connection_sees_what_was_committed) {
   other.run("DELETE FROM ring WHERE node = 'b'");
   expect_nodes(db_, "a,c,d");
   other.gives(kOwners, db_.text(kOwners));
-  // A change that is rolled back here, another that is committed there: as many changes each.
+  // One connection rolls back a change and the other one commits a change. A number of changes
+  // would not tell these apart.
   db_.run("BEGIN; INSERT INTO ring(node) VALUES ('mine')");
   db_.text(kOwners);
   db_.run("ROLLBACK");
@@ -189,7 +190,7 @@ TEST_P(HashRingTransactions, other_schemas_and_read_only) {
   read_only.refuses("INSERT INTO ring(node) VALUES ('y')", SQLITE_READONLY);
 }
 
-// As .dump writes it.
+// Copies the tables with the kind of statements that .dump writes.
 TEST_P(HashRingTransactions, shadow_tables_can_be_dumped_and_restored) {
   Database copy;
   copy.run("PRAGMA writable_schema = ON");

@@ -30,8 +30,8 @@ TEST(Allocation, types_get_their_alignment) {
 
 sqlite3_mem_methods real_memory;
 
-// SQLite's memory, 8 bytes after a multiple of 16. No connection may be open when it comes and
-// goes.
+// Gives SQLite memory that lies 8 bytes after a multiple of 16. No connection may be open when this
+// object is made or destroyed.
 class BarelyAlignedMemory {
  public:
   BarelyAlignedMemory() {

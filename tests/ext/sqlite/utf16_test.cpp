@@ -94,8 +94,8 @@ TEST_P(Utf16, images_go_to_another_encoding) {
             other.text("SELECT quote(bloom_build(column1)) FROM (VALUES ('ключ'), ('я'))"));
 }
 
-// What an ordinary table of the same database makes of texts that are not well-formed: half a pair
-// in every place, and what Unicode calls no characters.
+// A flash_kv keeps texts that are not well-formed as an ordinary table of the same database does.
+// They have half a surrogate pair in every place, or noncharacters.
 TEST_P(Utf16, a_flash_kv_keeps_every_text_that_an_ordinary_table_keeps) {
   const std::u16string texts[] = {
       u"plain",         u"\u043a\u043b\u044e\u0447",

@@ -16,7 +16,7 @@ class BareDatabase {
   explicit BareDatabase(const std::string& path = ":memory:") {
     code_ = sqlite3_open(path.c_str(), &db_);
     if (db_ != nullptr) {
-      // Each of its allocations is one of the allocator's.
+      // Without lookaside, each allocation of the connection goes to the allocator.
       sqlite3_db_config(db_, SQLITE_DBCONFIG_LOOKASIDE, nullptr, 0, 0);
       sqlite3_enable_load_extension(db_, 1);
     }

@@ -1,4 +1,5 @@
-// One broken table among others: filter_info tells what is wrong with it, and of the others all.
+// One broken table among others: filter_info tells what is wrong with it, and shows the others in
+// full.
 #include "tests/support/database.hpp"
 
 namespace cuckoo::test {
@@ -66,7 +67,7 @@ TEST(BrokenTable, by_triggers_that_are_gone_says_so) {
   db.gives("SELECT name FROM filter_info WHERE error IS NULL", "g");
 }
 
-// What may pass is no property of a table.
+// A lock may pass, so it does not make a table a broken one.
 TEST(BrokenTable, is_none_that_is_only_locked) {
   TemporaryFolder folder;
   const std::string file = folder.file("l.db");
@@ -76,7 +77,7 @@ TEST(BrokenTable, is_none_that_is_only_locked) {
   other.refuses("SELECT * FROM filter_info", SQLITE_BUSY, {"locked"});
 }
 
-// Pages that opening a table does not read, but a column of its row.
+// Opening the table does not read the damaged page, but a column of the table's row does.
 TEST(BrokenTable, of_flash_in_the_middle_does_not_hide_the_others) {
   TemporaryFolder folder;
   const std::string file = folder.file("b.db");

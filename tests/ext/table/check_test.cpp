@@ -1,4 +1,4 @@
-// cuckoo_check(): what 'check' finds, as a text, and nothing is written.
+// cuckoo_check() returns what 'check' finds, as a text, and writes nothing.
 #include <map>
 
 #include "tests/support/sql_samples.hpp"
@@ -26,7 +26,7 @@ void create_all(Database& db, const std::string& schema = "") {
   }
 }
 
-// The numbers from `first` on into each of them: as nodes only a few.
+// Adds the numbers from `first` to `last` to each table. A ring gets only the first 5, as nodes.
 void fill_all(Database& db, int64_t first, int64_t last, const std::string& schema = "") {
   for (const std::string name : kTables) {
     const std::string table = schema + "\"" + name + "\"";
@@ -41,7 +41,7 @@ void fill_all(Database& db, int64_t first, int64_t last, const std::string& sche
   }
 }
 
-// Removes some of them where that is possible.
+// Removes these numbers from the tables where that is possible.
 void thin_all(Database& db, int64_t first, int64_t last) {
   for (const char* table : {"cuckoo", "fixed", "counting", "\"unique\"", "kv"}) {
     db.run("DELETE FROM {} WHERE key IN ({})", table, numbers(first, last));
@@ -177,7 +177,7 @@ TEST_F(CuckooCheck, may_stand_in_a_statement_on_the_table_itself) {
 
 // --- what is wrong -------------------------------------------------------------------------------
 
-// One byte of each row of each shadow table, one after the other: it says what 'check' says.
+// Damages each row of each shadow table in turn. cuckoo_check() must say what 'check' says.
 TEST_F(CuckooCheck, says_what_check_says) {
   create_all(db);
   fill_all(db, 1, 700);
@@ -306,7 +306,7 @@ TEST_F(CuckooCheck, obeys_the_progress_handler) {
   expect_all_well(db, "afterwards");
 }
 
-// What others commit meanwhile is not seen: all that is read comes from one commit.
+// cuckoo_check() does not see what others commit meanwhile: all that it reads is of one commit.
 TEST_F(CuckooCheck, reads_one_commit) {
   db.run("PRAGMA journal_mode = wal");
   create_all(db);

@@ -145,7 +145,7 @@ TEST_P(Connections, hold_their_snapshot) {
   check(one);
 }
 
-// An open cursor keeps its snapshot over a commit of another connection, statement by statement.
+// While a cursor is open, its statement sees one snapshot, even if another connection commits.
 TEST_P(Connections, with_an_open_cursor_see_one_state) {
   add(one, 1, 50);
   Query scan(two, "SELECT count(*) OVER (), k FROM t JOIN f ON key = k");
@@ -212,7 +212,7 @@ TEST_P(Connections, vacuum_keeps_the_filter) {
   check(one);
 }
 
-// A backup over the file, under connections that have the filter in memory.
+// A backup overwrites the file while connections have the filter in memory.
 TEST_P(Connections, backup_and_restore_are_followed) {
   play({"one +1 to 1000", "same"});
   {
@@ -565,7 +565,7 @@ TEST_F(Long, command_interrupted_in_a_transaction_undoes_all_of_it) {
 
 // --- closing -----------------------------------------------------------------------------------
 
-// ~Database expects SQLITE_OK from sqlite3_close(): no statement of the extension keeps it open.
+// ~Database expects SQLITE_OK from sqlite3_close(): no statement of ours keeps a connection open.
 TEST(Close, is_never_busy) {
   TemporaryFolder folder;
   const std::string file = folder.file("c.db");

@@ -1,6 +1,6 @@
-// Shadow rows that are damaged, missing, foreign or from the future: a clear message, not a crash;
-// damage of the config, the root, the directory or the log never makes a key silently absent; the
-// table can always be dropped and its neighbours are unaffected.
+// Shadow rows that are damaged, missing, foreign or from the future give a clear message, not a
+// crash. Damage of the config, the root, the directory or the log never makes a key silently
+// absent. The table can always be dropped, and its neighbours are unaffected.
 #include "tests/support/copy_over.hpp"
 #include "tests/support/sql_samples.hpp"
 
@@ -9,7 +9,8 @@ namespace {
 
 constexpr int64_t kKeys = 3000;
 
-// What a key holds that is there for sure, and what `check` and inserts have to say.
+// What a damaged table answers to probes for keys that are surely there, to changes and to
+// commands.
 struct Seen {
   Outcome probe;
   int64_t found = -1;
@@ -68,7 +69,8 @@ class Corruption : public testing::Test {
     return db.attempt(sql);
   }
 
-  // Never crashes; every error has a text with the table's name and a code that says corruption.
+  // Nothing may crash. Every error must be CORRUPT, IOERR or ERROR, and its text must name the
+  // table.
   Seen look(const std::string& damage) {
     const std::string path = damaged(damage);
     Seen seen;
@@ -149,7 +151,7 @@ class Corruption : public testing::Test {
     return seen;
   }
 
-  // Damage of config or log: an error at first use, or nothing is lost.
+  // Expects that the damage is an error at first use, or that no key is lost.
   void expect_never_silent(const std::string& damage) {
     const Seen seen = look(damage);
     if (seen.probe.code == SQLITE_OK) {
@@ -221,7 +223,7 @@ TEST_F(Corruption, of_each_config_value_is_never_silent) {
   }
 }
 
-// Every connection reads them.
+// Every connection reads the root and the directory.
 TEST_F(Corruption, of_the_root_and_the_directory_is_an_error_at_first_use) {
   for (const char* which : {kRootRows, kDirectoryRows}) {
     const std::string where = std::string(" WHERE ") + which;
@@ -235,7 +237,7 @@ TEST_F(Corruption, of_the_root_and_the_directory_is_an_error_at_first_use) {
     expect_corrupt(
         {"UPDATE f_data SET block = (SELECT block FROM small_data" + where + ")" + where},
         {&Seen::probe});
-    // Of a table with the same options and the same keys: the checksums are right.
+    // The other table has the same options and the same keys, so the checksums are right.
     look("UPDATE f_data SET block = (SELECT block FROM other_data" + where + ")" + where);
   }
   expect_never_silent("DELETE FROM f_config");
@@ -243,7 +245,7 @@ TEST_F(Corruption, of_the_root_and_the_directory_is_an_error_at_first_use) {
   expect_never_silent("UPDATE f_data SET block = NULL");
 }
 
-// The oldest row of the log, the newest, and their neighbours.
+// The id of a log row: `which` is min(id) for the oldest row, max(id) for the newest.
 std::string log_row(const std::string& which) {
   return "(SELECT " + which + " FROM f_data WHERE " + kLogRows + ")";
 }
@@ -281,7 +283,7 @@ TEST_F(Corruption, of_the_last_log_row_is_an_error_at_first_use) {
   expect_corrupt({"DELETE FROM f_data" + where}, {&Seen::probe});
 }
 
-// What is folded is read by changes and by check only.
+// Only changes and 'check' read the log rows that are folded already.
 TEST_F(Corruption, of_the_kept_log_is_found_by_check) {
   const std::string oldest = log_row("min(id)");
   expect_corrupt({"DELETE FROM f_data WHERE id = " + oldest,
@@ -305,7 +307,7 @@ TEST_F(Corruption, of_swapped_log_rows_is_found) {
   }
 }
 
-// A segment's hashes are read when it is made anew, and by check.
+// Only 'check', and code that makes a segment anew, read the segment's hashes.
 TEST_F(Corruption, of_each_run_block_is_found_by_check_and_by_rebuild) {
   for (const char* which : {"min(id)", "max(id)"}) {
     const std::string where =
@@ -362,8 +364,8 @@ TEST_F(Corruption, of_a_missing_page_row_is_found_by_check) {
                  {&Seen::check});
 }
 
-// Where every page has a row, the first use of one that is gone says so: a probe, without reading
-// more than the page.
+// Where every page has a row, the first use of a missing page is an error. A probe finds that out
+// without reading more than the page.
 TEST_F(Corruption, of_a_missing_page_row_is_an_error_at_its_first_use) {
   const std::string probe =
       "SELECT count(*) FROM (" + numbers(1, kKeys + 900) + ") JOIN f ON key = i WHERE i <> 6";
@@ -381,7 +383,7 @@ TEST_F(Corruption, of_a_missing_page_row_is_an_error_at_its_first_use) {
   }
 }
 
-// Of any kind, and in a sliding window's older generations.
+// The table may be of any kind, and the page may be in a sliding window's older generation.
 TEST_F(Corruption, of_a_missing_page_row_is_an_error_for_every_kind) {
   for (const std::string module :
        {"cuckoo_filter(", "cuckoo_filter(growth = off, ", "cuckoo_filter(generations = 3, ",
@@ -409,7 +411,7 @@ TEST_F(Corruption, of_a_missing_page_row_is_an_error_for_every_kind) {
   }
 }
 
-// Where some pages never had one, it is found when all are read.
+// Where some pages never had a row, a missing row is found when all pages are read.
 TEST_F(Corruption, of_a_missing_page_row_among_few_is_found_when_all_are_read) {
   const std::string path = file("sparse.db");
   {
@@ -422,7 +424,7 @@ TEST_F(Corruption, of_a_missing_page_row_among_few_is_found_when_all_are_read) {
   }
   const std::vector<std::string> reads = {
       "INSERT INTO f(f) VALUES ('check')", "SELECT filter_export('f')",
-      // Of these keys no page is there: to remember that of each would take more than to read all.
+      // No page of these keys has a row. To remember that of each would take more than to read all.
       "SELECT sum(filter_contains('f', i)) FROM (" + numbers(1000, 1100) + ")"};
   for (const std::string& sql : reads) {
     QuickDatabase db(path);
@@ -430,7 +432,7 @@ TEST_F(Corruption, of_a_missing_page_row_among_few_is_found_when_all_are_read) {
   }
 }
 
-// A table repairs itself from its runs.
+// 'rebuild' repairs the table from its runs.
 TEST_F(Corruption, of_a_missing_page_row_is_repaired_by_rebuild) {
   QuickDatabase db(damaged("DELETE FROM f_data WHERE id = " + page_row("min(id)")));
   db.refuses("INSERT INTO f(f) VALUES ('check')", SQLITE_CORRUPT);
@@ -470,7 +472,7 @@ TEST_F(Corruption, of_a_table_that_needs_no_overflow_is_found_by_check) {
 TEST_F(Corruption, by_a_newer_format_says_so) {
   const Seen seen = look("UPDATE f_config SET value = 4 WHERE key = 'format'");
   EXPECT_NE(seen.probe.message.find("format 4"), std::string::npos) << seen.probe.message;
-  // At first use, not at connect.
+  // The error comes at first use, not at connect.
   QuickDatabase db(damaged("UPDATE f_config SET value = 99 WHERE key = 'format'"));
   db.gives("SELECT name FROM pragma_table_info('f')", "key");
 }
@@ -533,7 +535,7 @@ TEST_F(Corruption, under_an_open_connection_is_reported_and_droppable) {
   }
 }
 
-// An error before the first shadow write leaves the transaction and what it did before.
+// After an error before the first shadow write, the transaction goes on with all that it did.
 TEST_F(Corruption, found_by_a_statement_lets_the_transaction_go_on) {
   QuickDatabase db(damaged(std::string("UPDATE f_data SET block = x'00' WHERE ") + kPageRows));
   db.run("BEGIN; INSERT INTO other VALUES ('kept')");

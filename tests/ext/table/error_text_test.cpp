@@ -1,5 +1,5 @@
-// What users wrote comes back in errors short and on one line, whatever it was; and who passes an
-// image as TEXT is told how to bind it.
+// Errors repeat what users wrote, but short and on one line, whatever it was. If somebody passes an
+// image as TEXT, the error says how to bind it.
 #include <clocale>
 #include <cwchar>
 #include <string>
@@ -63,7 +63,7 @@ class ErrorText : public ::testing::Test {
   Database db;
 };
 
-// PHP's and Perl's drivers do so, unless told.
+// PHP's and Perl's drivers bind an image as TEXT, unless told otherwise.
 TEST_F(ErrorText, an_image_as_text_is_told_to_be_bound_as_a_blob) {
   for (const char* image : {"filter_export('f')", "filter_export('f', 'hashes')",
                             "filter_export('old', 'legacy')", "filter_export('old')"}) {
@@ -185,8 +185,8 @@ int count_down(void* countdown) {
   return 0;
 }
 
-// Also where SQLite itself says SQLITE_ERROR, in sqlite3_declare_vtab(). A flush before a savepoint
-// is SQLITE_IOERR when it is interrupted.
+// The code is SQLITE_INTERRUPT even where sqlite3_declare_vtab() itself says SQLITE_ERROR. If a
+// flush before a savepoint is interrupted, the code is SQLITE_IOERR.
 TEST(Interrupt, of_a_create_has_its_code_at_every_step) {
   for (const char* kind : {"cuckoo_filter(k)", "bloom_filter(k)", "flash_kv(k, v)", "hash_ring"}) {
     int interrupted = 0;

@@ -1,5 +1,5 @@
-// docs/FORMAT.md's worked examples against a live database: their SQL is run, and every row of
-// every shadow table must be in the document, byte for byte, and nothing else.
+// Runs the SQL of docs/FORMAT.md's worked examples. The document must have every row of every
+// shadow table, byte for byte, and no other rows.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -53,7 +53,7 @@ std::string hex_digits(const std::string& line) {
 
 using StoredRows = std::map<std::string, std::string>;  // "table key" -> value, BLOBs in hex
 
-// `kind`: "" or " hash_ring", what stands after a block's language.
+// `kind` is what stands after a block's language: "" or " hash_ring".
 StoredRows documented_rows(const std::vector<Block>& blocks, const std::string& kind) {
   StoredRows rows;
   for (const Block& block : blocks) {

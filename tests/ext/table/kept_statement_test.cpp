@@ -1,6 +1,6 @@
-// Clients keep statements prepared, and with them instances of tables that SQLite has connected
-// anew since. What such an old instance knows of names and contents a roll-back of DDL may have
-// undone, of which SQLite tells nobody (C7 of live_table.hpp).
+// Clients keep statements prepared. These keep instances of tables that SQLite has connected anew
+// since. A roll-back of DDL may undo what an old instance knows of names and contents, and SQLite
+// does not report that (C7 of live_table.hpp).
 #include "tests/support/database.hpp"
 #include "tests/support/names.hpp"
 
@@ -17,7 +17,7 @@ class KeptStatement : public testing::TestWithParam<TableKind> {
   void insert(Database& on, const std::string& name, const std::string& key) const {
     on.run("INSERT INTO {}({}) VALUES ('{}')", name, GetParam().key, key);
   }
-  // Which of 'zero', 'one' and 'more' it has.
+  // A query that tells which of 'zero', 'one' and 'more' the table has.
   std::string query(const std::string& name) const {
     const std::string key = GetParam().key;
     return "SELECT group_concat(k) FROM (SELECT a.k FROM (SELECT 'more' AS k UNION ALL SELECT 'one'"
@@ -114,7 +114,7 @@ TEST_P(KeptStatement, does_not_hide_what_others_write_to_a_table_made_anew) {
   }
 }
 
-// A statement that reads a table while it is renamed goes on; not if the name is another's again.
+// A statement goes on if its table is renamed, but not if the name then means another table.
 TEST_P(KeptStatement, that_runs_does_not_read_another_table) {
   create(db, "f0");
   create(db, "f1");
@@ -124,7 +124,7 @@ TEST_P(KeptStatement, that_runs_does_not_read_another_table) {
   db.run(
       "CREATE TABLE keys AS SELECT 'one' AS k UNION ALL SELECT 'zero' UNION ALL SELECT 'one'"
       " UNION ALL SELECT 'zero'");
-  // In memory: the rows of an ordinary table are cut off by the roll-back themselves.
+  // The list is in memory, because a roll-back ends the reading of an ordinary table.
   const std::string sql =
       "SELECT j.value FROM json_each('[\"one\",\"zero\",\"one\",\"zero\"]') j"
       " CROSS JOIN f1 ON f1." +
@@ -173,7 +173,7 @@ TEST_P(KeptStatement, that_writes_is_refused_when_its_table_is_renamed) {
   EXPECT_EQ(found(db, name), "one");
 }
 
-// DETACH lets go of the statement's table only when the statement is gone.
+// As long as the statement is there, DETACH does not let go of its table.
 TEST_P(KeptStatement, does_not_lend_its_table_to_a_name_that_means_another_now) {
   const std::string function = std::string(GetParam().module).starts_with("flash")
                                    ? "SELECT count(*) FROM flash_kv_info('x.f')"

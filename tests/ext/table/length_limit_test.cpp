@@ -32,7 +32,7 @@ class LengthLimit : public testing::TestWithParam<const char*> {
     }
     db.run("COMMIT");
   }
-  // Are all of 'k0' … there?
+  // Expects the first `count` of the keys 'k0', 'k1' and so on.
   void expect_all(Database& db, int count) {
     const std::string column = column_of(GetParam());
     db.gives(sql("{}SELECT count(*) FROM n JOIN f ON f.{} = 'k' || i", with_numbers(0, count - 1),
@@ -77,7 +77,7 @@ TEST_P(LengthLimit, never_makes_a_null_of_a_row) {
   }
 }
 
-// Lowered in the middle of a transaction: COMMIT fails, or everything is there.
+// If the limit is lowered inside a transaction, COMMIT fails or everything is there.
 TEST_P(LengthLimit, lowered_before_commit_fails_it_or_loses_nothing) {
   for (const int limit : {150, 1000, 4035}) {
     SCOPED_TRACE(limit);
@@ -101,7 +101,7 @@ TEST_P(LengthLimit, lowered_before_commit_fails_it_or_loses_nothing) {
   }
 }
 
-// Not at COMMIT, which would take all of the transaction with it.
+// An error only at COMMIT would undo the whole transaction.
 TEST_P(LengthLimit, is_told_by_the_first_change) {
   QuickDatabase db(file_);
   db.run("CREATE VIRTUAL TABLE f USING {}; CREATE TABLE other(x)", GetParam());

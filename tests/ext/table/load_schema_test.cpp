@@ -1,5 +1,5 @@
-// Loading reads nothing from the file, so it works where the schema can't be read, and SQLite
-// protects the shadow tables at once where defensive mode asks for it. In each way of loading:
+// Loading reads nothing from the file, so it works where the schema can't be read. In defensive
+// mode SQLite protects the shadow tables at once. Both hold for each way of loading:
 // sqlite3_load_extension(), SELECT load_extension(), an automatic extension.
 #include <filesystem>
 #include <fstream>
@@ -113,7 +113,7 @@ TEST_P(LoadSchema, needs_no_database_that_can_be_read) {
   }
   open_and_load();
   EXPECT_EQ(db_->run("SELECT count(*) FROM sqlite_schema"), SQLITE_NOTADB);
-  // It is there for a database that can be read, once there is one.
+  // The extension works as soon as the database can be read.
   std::filesystem::resize_file(path_, 0);
   EXPECT_EQ(db_->run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k); INSERT INTO f VALUES (1)"),
             SQLITE_OK)
@@ -155,7 +155,7 @@ TEST_P(LoadSchema, leaves_a_malformed_schema_to_be_mended) {
   EXPECT_EQ(db_->text("SELECT filter_contains('f', 'a')"), "1");
 }
 
-// A second load, too, while somebody mends: it leaves the connection as it is.
+// A load leaves the schema writable while somebody mends it. So does a second load.
 TEST_P(LoadSchema, leaves_the_schema_writable_where_it_is) {
   make_tables();
   open_and_load("PRAGMA writable_schema = ON; SELECT count(*) FROM sqlite_schema");
@@ -259,7 +259,7 @@ TEST(LoadInTheMiddle, of_statements_lets_them_go_on) {
   }
 }
 
-// Of one that denies all, each table is protected from its first use on.
+// If the authorizer says no, the load succeeds. Each table is protected from its first use on.
 TEST(LoadInTheMiddle, of_an_authorizer_that_allows_no_pragma) {
   BareDatabase db;
   const auto deny = [](void*, int action, const char*, const char*, const char*, const char*) {
@@ -272,7 +272,7 @@ TEST(LoadInTheMiddle, of_an_authorizer_that_allows_no_pragma) {
   EXPECT_EQ(db.text("SELECT sha1('a')"), db.text("SELECT cuckoo_sha1('a')"));
 }
 
-// Where SQLite can't tell whether an application has a sha1() of its own, it keeps it.
+// Where SQLite can't tell whether an application has its own sha1(), the load leaves sha1() alone.
 TEST(LoadInTheMiddle, of_limits_that_forbid_any_statement) {
   BareDatabase db;
   db.function("sha1", 1);

@@ -13,7 +13,7 @@
 namespace cuckoo::test {
 namespace {
 
-// Of the name `a`.
+// sha1('a').
 constexpr char kSha1[] = "86f7e437faa5a7fce15d1ddcb9eaeaea377667b8";
 
 void expect_all_works(BareDatabase& db) {
@@ -167,7 +167,7 @@ bool is_refused() noexcept {
   return true;
 }
 
-// The whole process's SQLite has it; no connection may be open when it comes and goes.
+// All of the process uses this memory. No connection may be open when it is made or destroyed.
 class FaultyMemory {
  public:
   FaultyMemory() {
@@ -189,7 +189,8 @@ class FaultyMemory {
   FaultyMemory(const FaultyMemory&) = delete;
   FaultyMemory& operator=(const FaultyMemory&) = delete;
 
-  // The n-th allocation of `body` fails, and with `for_good` all after it. Did one?
+  // Lets the n-th allocation of `body` fail, with `for_good` all later ones, too. True if one
+  // failed.
   static bool during(int64_t n, bool for_good, const std::function<void()>& body) {
     failed = false;
     fails_from_then_on = for_good;
@@ -260,7 +261,7 @@ TEST_P(LoadFaults, leave_a_connection_that_works_and_can_load_again) {
   EXPECT_GT(failures, 20);
 }
 
-// As an application has it that links the extension in: every new connection gets it.
+// An application that links the extension in does this: every new connection gets the extension.
 TEST_P(LoadFaults, of_an_automatic_extension_make_open_fail_and_nothing_else) {
   if (by_statement()) {
     return;

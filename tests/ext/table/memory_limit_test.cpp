@@ -74,7 +74,7 @@ TEST_P(MemoryLimit, is_an_error_that_changes_nothing) {
   }
 }
 
-// Cells are united in memory; what is in when memory runs out must not stay.
+// A merge unites cells in memory. If memory runs out, the cells that are already in must not stay.
 TEST_P(MemoryLimit, of_a_merge_without_hashes_leaves_nothing_of_it) {
   const std::string module = GetParam();
   db.run(
@@ -149,8 +149,8 @@ TEST_P(MemoryLimit, of_a_source_with_triggers_loses_no_key) {
   db.run("INSERT INTO h2(h2) VALUES ('check')");
 }
 
-// SQLite makes a NULL of a zeroblob that it has no memory to write out: asked for it, "no" would be
-// a lie.
+// SQLite makes a NULL of a zeroblob if it has no memory to write it out. The table has the
+// zeroblob, so the answer "no" would be a lie.
 TEST(MemoryLimitOfAZeroblob, is_an_error_not_a_null) {
   for (const char* module : {"cuckoo_filter(k)", "bloom_filter(k)", "hash_ring()"}) {
     Database db;

@@ -21,7 +21,7 @@ int code_of(Expected::End end) {
   }
 }
 
-// k(i), as literal(i)
+// The SQL function k(i): gives the same key as literal(i).
 void give_key(sqlite3_context* context, int, sqlite3_value** values) {
   const int64_t i = sqlite3_value_int64(values[0]);
   switch (i % 5) {
@@ -258,9 +258,9 @@ void ModelFile::end(Connection& connection) {
   connection.marks.clear();
 }
 
-// SQLite forgets with its schema that the transaction had changed it, and keeps after ROLLBACK what
-// it read of it since. That is found out at the next statement, unless somebody else has brought
-// the schema's version up to the same number by then.
+// When SQLite forgets its schema, it also forgets that the transaction had changed it. So after
+// ROLLBACK it keeps the schema that it read since. The next statement finds that out, unless
+// somebody else has brought the schema's version up to the same number by then.
 void ModelFile::rolled_back(Connection& connection) {
   const bool outdated = connection.reset_schema && connection.wrote;
   end(connection);

@@ -4,9 +4,9 @@
 // what was expected and keep the books of transactions, savepoints and snapshots. A savepoint is a
 // copy of the state; so is a snapshot.
 //
-// BUSY is never foretold exactly, but allowed only where another connection has a transaction
-// open, or committed after this one's snapshot, and never to a reader in WAL mode; it must leave
-// everything as it was.
+// The model never foretells BUSY exactly. It allows BUSY only where another connection has a
+// transaction open, or committed after this one's snapshot, and never to a reader in WAL mode. BUSY
+// must leave everything as it was.
 #pragma once
 
 #include <functional>
@@ -63,15 +63,15 @@ class ModelFile {
   }
   bool others_idle(const Connection& connection) const;
 
-  // A statement that writes; true when it came to what was foretold, false when BUSY or when
-  // it could be full and was.
+  // Runs a statement that writes. True if it came to what was foretold; false if it was BUSY, or if
+  // the filter could be full and was.
   bool write(Connection& connection, const std::string& sql, const Expected& foretold);
-  // … of which only its outcome, unless that is BUSY, tells what it must come to.
+  // The same where only the outcome tells what it must come to. BUSY is not judged.
   using Judge = std::function<Expected(const Outcome& outcome)>;
   bool write(Connection& connection, const std::string& sql, const Judge& judge);
-  // A query; with BUSY as its code when that is allowed, else it must have worked.
+  // Runs a query. BUSY must be allowed here; the caller judges any other code.
   Answer ask(Connection& connection, const std::string& sql);
-  // A query that must fail with a text that holds this. False when BUSY.
+  // Runs a query that must fail with a text that holds `message`. False if it was BUSY.
   bool refused(Connection& connection, const std::string& sql, const std::string& message);
   // A statement that changes nothing that a query shows; false when BUSY.
   bool maintain(Connection& connection, const std::string& sql);
@@ -85,7 +85,8 @@ class ModelFile {
   void rollback_to(Connection& connection, size_t mark);
 
   void reopen(Connection& connection);
-  // All are idle: every connection closes, the file is replaced by its VACUUM INTO, all reopen.
+  // Closes all connections, which must be idle, replaces the file by its VACUUM INTO and reopens
+  // all.
   void swap_with_vacuumed();
   void save_backup(Connection& connection);
   bool has_backup() const { return backup_.has_value(); }
@@ -106,7 +107,7 @@ class ModelFile {
   bool behind_lock(const Connection& connection, int code, const std::string& message) const;
   bool may_be_busy(const Connection& connection) const;
   void committed(const State& state);
-  // The statement took the transaction's snapshot, if it had none.
+  // Notes that a statement took the transaction's snapshot, if there was none.
   void take_snapshot(Connection& connection);
   void end(Connection& connection);
   void rolled_back(Connection& connection);

@@ -13,7 +13,7 @@
 
 namespace cuckoo::test {
 
-// Probes for keys that are not there, by the rate asked.
+// How many keys that are not there were probed, and how many of them were found.
 struct FalsePositives {
   uint64_t probes = 0;
   uint64_t found = 0;
@@ -100,7 +100,7 @@ class ModelScript : public Script {
   void insert(Connection& connection, size_t filter, Policy policy, const std::string& values,
               const Keys& keys);
   bool can_follow(const FilterState& target, const FilterState& other) const;
-  // Into, or in, a filter with unique = on.
+  // These add rows to a filter with unique = on, or update its rows.
   void insert_new(Connection& connection, size_t filter, bool through_app, const std::string& sql,
                   const std::vector<NewRow>& rows, Policy policy);
   bool surely_new(Connection& connection, const FilterState& filter, uint64_t key);
@@ -109,7 +109,7 @@ class ModelScript : public Script {
                          const std::string& sql);
   void app_update_new(Connection& connection, const std::string& sql, uint64_t from, uint64_t to);
   void note_false_positives(const FilterState& filter, uint64_t probes, uint64_t found);
-  // Writes; when it succeeds, changes() must be that number.
+  // Runs a statement that writes. If it succeeds, changes() must be `changes`.
   void change(Connection& connection, const std::string& sql, const Expected& expected,
               uint64_t changes);
 
@@ -136,7 +136,7 @@ inline Expected done(const State& after) { return {Expected::End::kDone, after, 
 // "OR IGNORE " and the like.
 const char* or_clause(Policy policy);
 std::string literal_or_null(uint64_t key);
-// 'a, b, c' of the literals; a JSON array of the numbers; VALUES rows.
+// The keys' literals as 'a, b, c', and the keys' numbers as a JSON array.
 std::string literals(const std::vector<uint64_t>& keys);
 std::string json(const std::vector<uint64_t>& keys);
 

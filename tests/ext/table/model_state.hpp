@@ -55,7 +55,7 @@ class Bag {
   uint64_t size() const { return size_; }
   uint64_t distinct() const { return distinct_; }
   uint64_t keys() const { return counts_.size(); }
-  // The first key at or after `from`, around the end, that is there. size() > 0.
+  // The first key that is there, from `from` on and then from 0 on. Needs size() > 0.
   uint64_t next(uint64_t from) const {
     while (counts_[from] == 0) {
       from = (from + 1) % counts_.size();
@@ -71,11 +71,11 @@ class Bag {
 
 enum class Kind { kCuckoo, kStandard, kBlocked, kCounting, kLegacy };
 
-// What a filter must hold: every key that was added, and of a multiset how often. What a set counts
-// as its items depends on which adds looked like earlier ones. All who see this state must be told
-// one and the same number, which is learned from the first.
-// With unique = on it holds a key once, and may skip a new one that only looks present. How many of
-// a statement's keys it took it tells; where that is some of them, they are `unsure`.
+// What a filter must hold: every key that was added, and of a multiset how often. How many items a
+// set counts depends on which adds looked like earlier ones. The first connection that sees this
+// state tells the number, and all others must tell the same. With unique = on a filter holds a key
+// once, and may skip a new key that only looks present. It tells how many of a statement's new keys
+// it took. If it took only some, all of them are `unsure`.
 struct FilterState {
   std::string name;
   bool exists = false;
@@ -104,7 +104,7 @@ struct FilterState {
   }
   std::string quoted() const { return "\"" + name + "\""; }
 
-  // At least that often it is found.
+  // A lookup must find the key at least so often.
   uint64_t count(uint64_t key) const {
     const auto in = [&](const Bag& bag) {
       return multiset() ? bag.count(key) : std::min<uint64_t>(bag.count(key), 1);
@@ -131,7 +131,7 @@ struct FilterState {
     --held;
     changed();
   }
-  // Whether it is there is not known any more.
+  // Notes that nobody knows any more whether the key is there.
   void doubt(uint64_t key) {
     if (keys.count(key) > 0) {
       keys.remove(key);
@@ -198,7 +198,8 @@ struct Expected {
   bool or_full = false;     // or else to "full", which changes nothing
 };
 
-// Rows put into filters[filter], or into the app table whose trigger puts them into filters[0].
+// What an INSERT of rows must come to. The rows go into filters[filter], or into the app table,
+// whose trigger puts them into filters[0].
 inline Expected insert_rows(const State& before, size_t filter, bool through_app,
                             const std::vector<NewRow>& rows, Policy policy) {
   using End = Expected::End;

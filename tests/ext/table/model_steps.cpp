@@ -16,7 +16,7 @@ std::vector<NewRow> rows_of(const std::vector<uint64_t>& keys) {
   return rows;
 }
 
-// What comes of the removal of so many keys, which a filter may refuse.
+// What the removal of `keys` keys must come to. A filter may refuse a removal.
 Expected removal(const State& before, const State& after, size_t filter, size_t keys) {
   const FilterState& state = before.filters[filter];
   return state.removes() || keys == 0
@@ -40,7 +40,7 @@ Policy ModelScript::any_policy() {
   return one_in(3) ? static_cast<Policy>(random(5)) : Policy::kAbort;
 }
 
-// Of all sizes; where the filter can be full, mostly what it still takes.
+// A length of any size. If the filter can be full, mostly no more than it still takes.
 uint64_t ModelScript::bulk_length(const FilterState& filter) {
   constexpr uint64_t kLengths[] = {3, 30, 200, 600, kLongestBulk};
   const uint64_t length = 1 + random(kLengths[random(5)]);
@@ -181,7 +181,7 @@ void ModelScript::remove_few(Connection& connection) {
   change(connection, sql, removal(file_.seen(connection), after, filter, keys.size()), keys.size());
 }
 
-// All copies of the keys in a range, or one of each.
+// Removes all copies of the keys in a range, or one copy of each.
 void ModelScript::remove_bulk(Connection& connection) {
   const size_t filter = any_filter(connection);
   State after = file_.seen(connection);
@@ -208,7 +208,7 @@ void ModelScript::remove_bulk(Connection& connection) {
   change(connection, sql, removal(file_.seen(connection), after, filter, keys.size()), keys.size());
 }
 
-// What the filter itself says that it has not.
+// Removes some copies of one key with the command 'delete'.
 void ModelScript::remove_counted(Connection& connection) {
   const size_t filter = any_filter(connection);
   State after = file_.seen(connection);
@@ -382,7 +382,7 @@ void ModelScript::app_insert_bulk(Connection& connection) {
   }
 }
 
-// A row whose key the filter has, too: commands and removals may have taken it.
+// Removes a row whose key the filter still has. Commands and removals may have taken the key.
 void ModelScript::app_remove(Connection& connection) {
   if (!knows_schema(connection)) {
     return;

@@ -42,8 +42,8 @@ size_t ModelScript::any_filter(const Connection& connection) {
   return filter_of(connection, first).exists ? first : 1 - first;
 }
 
-// Of names already used, and of the tables that triggers write to, SQLite judges by the schema as
-// it last saw it; a query makes it look again. False when BUSY.
+// SQLite looks for used names, and for the tables that triggers write to, in the schema as it last
+// saw it. A query makes SQLite look again. False if the query was BUSY.
 bool ModelScript::knows_schema(Connection& connection) {
   return file_.ask(connection, "SELECT count(*) FROM app").code == SQLITE_OK;
 }
@@ -125,7 +125,7 @@ void ModelScript::rename(Connection& connection) {
   file_.write(connection, "ALTER TABLE " + old_name + " RENAME TO " + state.quoted(), done(after));
 }
 
-// Or made again, when there is none; often both.
+// Drops a filter, or makes it again if there is none. Often does both.
 void ModelScript::drop(Connection& connection) {
   const size_t filter = one_in(2) ? 1 : 0;
   if (!filter_of(connection, filter).exists) {
@@ -143,7 +143,7 @@ void ModelScript::drop(Connection& connection) {
   }
 }
 
-// Of tables that are no filters: all statements are prepared again.
+// Changes tables that are no filters, so that SQLite prepares all statements again.
 void ModelScript::other_ddl(Connection& connection) {
   if (!knows_schema(connection)) {
     return;
@@ -328,7 +328,7 @@ void ModelScript::backup(Connection& connection) {
   }
 }
 
-// With a transaction still open, too. Opening reads the file: nobody's lock may be in the way.
+// A transaction may still be open. Opening reads the file, so no other lock may be in the way.
 void ModelScript::reopen(Connection& connection) {
   if (file_.options().wal || file_.others_idle(connection)) {
     file_.reopen(connection);

@@ -1,7 +1,7 @@
 // Random scripts of SQL over filters of every kind, beside a model of what every connection must
-// see. One suite for all: the model is the same std::multiset-like bag, of which a Bloom filter
-// that is no counting one is asked for presence alone, a sliding window for several, and one with
-// unique = on for each key once.
+// see. One suite serves all kinds: each has a bag like a std::multiset as its model. A Bloom filter
+// that does not count is asked for presence alone. A sliding window has several bags. A filter with
+// unique = on has each key once.
 //
 // A script does inserts, removals and updates of all kinds, duplicates, failing statements,
 // transactions, nested savepoints, roll-backs, COMMITs that fail, renames, DROPs and CREATEs,

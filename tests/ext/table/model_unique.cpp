@@ -1,8 +1,9 @@
 // The steps of a ModelScript on filters with unique = on, and those that take one filter into
 // another.
 //
-// What a filter skips because it only looks present can't be foretold: a statement is judged by
-// what it says it did. A key that must be there has to be refused or skipped, always.
+// Nobody can foretell which new keys a filter skips because they look present, so the model judges
+// a statement by what it says it did. A key that must be there has to be refused or skipped,
+// always.
 #include <algorithm>
 
 #include "tests/ext/table/model_script.hpp"
@@ -12,10 +13,11 @@ namespace {
 
 using End = Expected::End;
 
-// Below, a filter may have been made with hashes of 63 bits, and takes none of 47.
+// Below this rate a filter may have been made with hashes of 63 bits. Such a filter takes no hashes
+// of 47 bits.
 constexpr double kRateOfLongHashes = 0.0003;
 
-// What a statement that did something says of it.
+// What a statement says that it did, and how many items there are afterwards.
 struct Told {
   uint64_t changes = 0;
   uint64_t items = 0;
@@ -47,7 +49,7 @@ class InsertJudge {
         policy_(policy),
         must_stop_(first_stop()) {}
 
-  // The statement left what it did before it ended.
+  // True if what the statement did before it ended stays.
   bool left_something(const Outcome& outcome) const {
     return outcome.code == SQLITE_OK ||
            (is_constraint(outcome) &&
@@ -126,7 +128,7 @@ class InsertJudge {
     return rows_.size();
   }
 
-  // Those of the first rows that are not surely there, each once.
+  // The keys of the first `rows` rows that are not surely there, each once.
   std::vector<uint64_t> fresh(size_t rows) const {
     std::vector<uint64_t> keys;
     for (size_t i = 0; i < rows; ++i) {
@@ -154,7 +156,7 @@ class InsertJudge {
     return {};
   }
 
-  // So many rows came to the filter, so many to the app table.
+  // The state after `rows` rows came to the filter and `app_rows` rows to the app table.
   Expected after(size_t rows, size_t app_rows, End end, const Told& told) {
     Expected result{end, before_, false, ""};
     FilterState& state = result.after.filters[filter_];
@@ -212,7 +214,7 @@ class InsertJudge {
 
 }  // namespace
 
-// What the filter itself says that it has not.
+// True if the filter itself says that it does not have the key.
 bool ModelScript::surely_new(Connection& connection, const FilterState& filter, uint64_t key) {
   const Answer answer = file_.ask(
       connection, "SELECT filter_contains('" + filter.name + "', " + literal_or_null(key) + ")");
@@ -262,7 +264,7 @@ void ModelScript::update_new(Connection& connection, size_t filter) {
                     : undone(End::kError, before, state.refusal()));
     return;
   }
-  // But for one that the fold of a long log makes look present.
+  // At higher rates, the fold of a long log may make a new key look present.
   const bool must_move = state.rate < 1e-5 && surely_new(connection, state, to);
   State moved = before;
   moved.filters[filter].remove(from);
@@ -300,7 +302,7 @@ void ModelScript::update_new(Connection& connection, size_t filter) {
   });
 }
 
-// Of several, the second meets the first.
+// If several keys become one, the second meets the first.
 void ModelScript::update_all_to_one(Connection& connection, size_t filter, const Keys& keys,
                                     uint64_t target, const std::string& sql) {
   const State before = file_.seen(connection);
@@ -359,7 +361,7 @@ void ModelScript::app_update_new(Connection& connection, const std::string& sql,
 
 // ---- taking in another filter, or one's own image
 
-// By hashes: what is in `other` can go into `target`.
+// True if what is in `other` can go into `target` by its hashes.
 bool ModelScript::can_follow(const FilterState& target, const FilterState& other) const {
   constexpr uint64_t kMostItems = 10000;
   const auto keeps_hashes = [](const FilterState& state) {

@@ -1,6 +1,6 @@
 // SQLite rolls back in the middle of a nested statement of ours (LiveTable C4): a trigger on a
 // shadow table stops the n-th write to it, whatever was under way. Afterwards memory holds what the
-// shadow tables hold, and those what was committed before.
+// shadow tables hold, and these hold what was committed before.
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
@@ -35,7 +35,7 @@ const Kind kKinds[] = {
      {"config", "pages"}},
 };
 
-// Keys 1 … 50 are committed; these bring others.
+// Keys 1 … 50 are committed; these statements add others.
 const char* const kChanges[] = {
     "INSERT INTO t(k) SELECT value FROM generate WHERE value BETWEEN 1001 AND 4000",
     "BEGIN; INSERT INTO t(k) SELECT value FROM generate WHERE value BETWEEN 1001 AND 1100; COMMIT",
@@ -70,7 +70,7 @@ void make_triggers(QuickDatabase& db, const std::string& shadow, const std::stri
 
 void drop_triggers(QuickDatabase& db) { db.run("DROP TRIGGER on_INSERT; DROP TRIGGER on_UPDATE"); }
 
-// Memory holds what another connection reads, and the table goes on as if nothing had been.
+// Memory must hold what another connection reads, and the table must still take and keep new keys.
 void expect_goes_on(QuickDatabase& db, QuickDatabase& other) {
   EXPECT_EQ(held(db, 1, 50), 50);
   other.gives("SELECT count(*) FROM t", db.text("SELECT count(*) FROM t"));
@@ -137,7 +137,7 @@ TEST_P(NestedRollback, trigger_on_a_shadow_table_can_not_use_the_table) {
   EXPECT_GT(refused, 10 * static_cast<int>(GetParam().shadow_tables.size()));
 }
 
-// The disk is full in the middle of what a savepoint, a statement or a COMMIT writes.
+// The disk becomes full while a savepoint, a statement or a COMMIT writes.
 TEST_P(NestedRollback, full_disk_leaves_what_was_committed) {
   int stopped = 0;
   for (const char* change : kChanges) {
@@ -160,7 +160,7 @@ TEST_P(NestedRollback, full_disk_leaves_what_was_committed) {
   EXPECT_GT(stopped, 0);
 }
 
-// The first 50 keys and these are held, and nothing is wrong with the table.
+// The table must hold the keys 1 … 50 and `first` … `last`, and 'check' must find nothing wrong.
 void expect_held(QuickDatabase& db, int first, int last) {
   EXPECT_EQ(held(db, 1, 50), 50);
   EXPECT_EQ(held(db, first, last), last - first + 1);
@@ -194,8 +194,8 @@ const sqlite3_module kRefuser = [] {
   return module;
 }();
 
-// SQLite tells all tables to go back to a savepoint that one of them refused, also those that it
-// had not told of it (LiveTable C6).
+// If one table refuses a savepoint, SQLite tells all tables to go back to it, even those that it
+// had not told of the savepoint (LiveTable C6).
 TEST_P(NestedRollback, savepoint_that_another_table_refuses_undoes_nothing) {
   for (const bool first : {false, true}) {
     for (const bool warm : {false, true}) {
@@ -223,8 +223,8 @@ TEST_P(NestedRollback, savepoint_that_another_table_refuses_undoes_nothing) {
   }
 }
 
-// A flush at a savepoint that runs out of memory takes the transaction with it, at COMMIT if SQLite
-// does not do it at once: nothing half-written is committed, nothing is lost in silence.
+// If a flush at a savepoint runs out of memory, SQLite undoes the transaction at once, or COMMIT
+// fails and undoes it. Nothing half-written is committed, and nothing is lost in silence.
 TEST_P(NestedRollback, savepoint_out_of_memory_keeps_all_or_undoes_all) {
   int undone = 0;
   for (int64_t above = 200; above < 60000; above += 300) {
@@ -256,7 +256,7 @@ TEST_P(NestedRollback, savepoint_out_of_memory_keeps_all_or_undoes_all) {
   EXPECT_GT(undone, 0);
 }
 
-// SAVEPOINT is a statement that SQLite does not undo the transaction for when it is interrupted.
+// If a SAVEPOINT statement is interrupted, SQLite does not undo the transaction.
 TEST_P(NestedRollback, interrupted_savepoint_keeps_all_or_undoes_all) {
   int interrupted = 0;
   for (int steps = 1; steps < 60; ++steps) {
@@ -286,7 +286,7 @@ TEST_P(NestedRollback, interrupted_savepoint_keeps_all_or_undoes_all) {
   EXPECT_GT(interrupted, 0);
 }
 
-// Rolls back, and returns its argument.
+// Adds the function roll_back(x), which rolls back and returns x.
 void add_roll_back(Database& db) {
   ASSERT_EQ(sqlite3_create_function(
                 db.handle(), "roll_back", 1, SQLITE_UTF8, nullptr,
@@ -299,8 +299,8 @@ void add_roll_back(Database& db) {
             SQLITE_OK);
 }
 
-// As an ordinary table does it. Otherwise the change would be written in a later transaction, over
-// what others committed.
+// An ordinary table does the same. Otherwise a later transaction would write the change over what
+// others committed.
 TEST_P(NestedRollback, of_a_function_ends_the_statement_that_calls_it) {
   TemporaryFolder folder;
   Database db(folder.file("f.db"));

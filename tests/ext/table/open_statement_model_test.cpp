@@ -1,7 +1,7 @@
 // Statements that were stepped part of the way and stay open while everything around them changes:
 // DDL, roll-backs, ATTACH, commands, writes by the same and by another connection. Then they are
 // stepped on. Each row must be right for a moment since the statement began, or the step fails with
-// a text. AddressSanitizer sees what reads freed memory.
+// a text. AddressSanitizer finds code that reads freed memory.
 //
 // Ordinary tables that are written in the same transactions say what the tables hold.
 #include <map>
@@ -41,8 +41,8 @@ enum class What {
 };
 constexpr int kWhats = 13;
 
-// @keys is a table of all keys; @c, @b, @f and @r are the tables' names. The second row of a pair
-// is read without moving the cursor: its columns, those in @second(…), may be other ones.
+// @keys is a table of all keys; @c, @b, @f and @r are the tables' names. SQLite reads the second
+// row of a pair without moving the cursor. Only that row reads the columns in @second(…).
 constexpr const char* kSql[kWhats] = {
     R"(SELECT j.value, f.k, f.count FROM @keys j CROSS JOIN "@c" f ON f.k = j.value @twice)",
     R"(SELECT j.value, f.k, 1 FROM @keys j CROSS JOIN "@b" f ON f.k = j.value @twice)",
@@ -80,11 +80,11 @@ class OpenStatement {
 
   const std::string& sql() const noexcept { return sql_; }
   void see(const std::shared_ptr<const Moment>& moment) { moments_.push_back(moment); }
-  // From now on it may end with an error: SQLite connected its table anew, or it was renamed,
-  // dropped or rolled back.
+  // From now on the statement may end with an error, because SQLite connected its table anew, or
+  // the table was renamed, dropped or rolled back.
   void excuse() noexcept { excused_ = true; }
 
-  // False: it is over.
+  // False if the statement is over.
   bool step() {
     const int code = query_.step();
     if (code == SQLITE_ROW) {
@@ -164,7 +164,7 @@ class OpenStatement {
       case What::kSectors:
         return expect(text(0) == "512");
       case What::kMoves:
-        // With ketama others exchange keys, too.
+        // With ketama, keys also move between the nodes that were there before.
         return expect(
             std::stod(text(2)) > 0 && std::stod(text(2)) <= 1 && at_some_moment([&](auto& one) {
               return (text(1) == "new" || one.nodes.contains(text(1))) &&
@@ -186,7 +186,7 @@ class OpenStatement {
   }
   void check_filter_row() {
     seen_.insert(text(0) + "/" + std::to_string(times_[text(0)]++));
-    // No two of twelve keys have one fingerprint of 28 bits: every script has fixed seeds.
+    // Seeds are fixed, and with them no two of the twelve keys have one fingerprint of 28 bits.
     expect(text(0) == text(1) && at_some_moment([&](const Moment& one) {
              const auto& keys = what_ == What::kCuckoo ? one.cuckoo : one.bloom;
              const auto found = keys.find(text(0));
@@ -208,7 +208,7 @@ class OpenStatement {
     }));
   }
 
-  // What was there all the time must have been found: once in each of the two rows.
+  // All that was there the whole time must have been found, once in each of the two rows.
   void check_end() const {
     switch (what_) {
       case What::kCuckoo:
@@ -514,7 +514,7 @@ class OpenStatementScript : public Script {
     }
   }
 
-  // Two tables in one transaction, as the model is written to by two statements.
+  // A change needs two statements, one of them for the model, so both are in one transaction.
   void other_write() {
     if (attempt(other_, "BEGIN IMMEDIATE").code == SQLITE_OK) {
       write(other_);
@@ -531,7 +531,7 @@ class OpenStatementScript : public Script {
     auto statement =
         std::make_unique<OpenStatement>(db_, static_cast<What>(random(kWhats)), names_);
     note("-- open " + statement->sql());
-    // What other connections wrote since is seen from the first step on.
+    // From its first step on, the statement sees what other connections wrote before.
     statement->see(moment_);
     moment_ = read();
     statement->see(moment_);
@@ -540,7 +540,7 @@ class OpenStatementScript : public Script {
     }
   }
 
-  // The state, from the ordinary tables; the virtual ones must agree.
+  // Reads the state from the ordinary tables. The virtual tables must agree with it.
   std::shared_ptr<const Moment> read() {
     auto moment = std::make_shared<Moment>();
     const auto of = [&](char table) { return "\"" + names_[table] + "\""; };

@@ -1,5 +1,5 @@
 // Statements that stay open while what they read is taken away or changed: the cases that once went
-// wrong, by name. Random ones: open_statement_model_test.cpp.
+// wrong, by name. open_statement_model_test.cpp has random cases.
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -24,7 +24,7 @@ class OpenStatements : public ::testing::Test {
   QuickDatabase db_{folder_.file("db")};
 };
 
-// The share is asked for after the name: to compute it, the ring may be read anew.
+// The statement reads the share after the name. To compute the share, we may read the ring anew.
 TEST_F(OpenStatements, a_share_is_of_the_node_that_the_cursor_is_at) {
   db_.run("CREATE VIRTUAL TABLE ring USING hash_ring(vnodes = 10)");
   db_.run("INSERT INTO ring(node) VALUES ('a'), ('b'), ('c'), ('d')");
@@ -40,7 +40,7 @@ TEST_F(OpenStatements, a_share_is_of_the_node_that_the_cursor_is_at) {
   EXPECT_EQ(text(open, 1), share);
 }
 
-// A node that comes may get the number of one that went.
+// A new node may get the number of a node that was removed.
 TEST_F(OpenStatements, an_owner_is_not_the_node_that_took_its_number) {
   db_.run("CREATE VIRTUAL TABLE ring USING hash_ring()");
   db_.run("INSERT INTO ring(node) VALUES ('a'), ('b'), ('c')");
@@ -108,7 +108,7 @@ TEST_F(OpenStatements, a_store_written_by_another_instance_is_read_as_it_is) {
   EXPECT_EQ(text(point, 1), db_.text("SELECT value FROM kv WHERE key = 'k39'"));
 }
 
-// A rebuild erases pages that the statement's instance had not loaded: absent, they say "no".
+// A rebuild erases pages that the statement's instance had not loaded. An absent page says "no".
 TEST_F(OpenStatements, a_filter_rebuilt_by_another_instance_loses_no_key) {
   db_.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k INTEGER, capacity = 100000)");
   db_.run(with_numbers(50000) + "INSERT INTO f SELECT i FROM n");
@@ -128,8 +128,8 @@ TEST_F(OpenStatements, a_filter_rebuilt_by_another_instance_loses_no_key) {
   db_.run("COMMIT");
 }
 
-// It reads what the other instance folded, and then that is rolled back: the keys are in the log
-// again, and nowhere else.
+// The statement reads what the other instance folded, and then the fold is rolled back. The keys
+// are in the log again, and nowhere else.
 TEST_F(OpenStatements, a_fold_of_another_instance_that_is_rolled_back_loses_no_key) {
   for (const char* more : {"", ", generations = 2"}) {
     SCOPED_TRACE(more);
@@ -151,7 +151,8 @@ TEST_F(OpenStatements, a_fold_of_another_instance_that_is_rolled_back_loses_no_k
   }
 }
 
-// It reads the filter after one 'resize'. That is rolled back, and the filter gets another size.
+// The statement reads the filter after a 'resize'. This 'resize' is rolled back, and the filter
+// gets another size.
 TEST_F(OpenStatements, a_resize_that_is_undone_and_done_otherwise_loses_no_key) {
   const std::string keys = numbers(1, 20000);
   for (const char* more : {"", ", generations = 2"}) {
@@ -210,7 +211,7 @@ TEST_F(OpenStatements, a_table_whose_name_went_is_an_error_that_says_so) {
   expect_gone(info, "f");
   expect_gone(flash_info, "kv");
 
-  // A name that only a transaction gave, which is rolled back.
+  // Only a transaction gave the table this name, and the transaction is rolled back.
   db_.run("INSERT INTO f VALUES (1), (2); BEGIN; ALTER TABLE f RENAME TO h");
   Query probe(db_, "SELECT h.count FROM json_each('[1,2]') j CROSS JOIN h ON h.k = j.value");
   ASSERT_EQ(probe.step(), SQLITE_ROW);

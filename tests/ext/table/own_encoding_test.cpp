@@ -1,5 +1,5 @@
-// What is stored is what its encoder makes of what is read: a row, record or page with a right
-// checksum that any byte without a meaning makes another one is corrupt, in each kind of table.
+// A row, record or page must be stored exactly as our encoder would write it. If bytes without a
+// meaning differ, it is corrupt, even if its checksum is right. This holds for each kind of table.
 #include <functional>
 
 #include "core/base/bytes.hpp"
@@ -15,7 +15,7 @@ using Bytes = std::vector<std::byte>;
 
 class OwnEncoding : public ::testing::Test {
  protected:
-  // A new connection refuses the statement, says what is wrong, and can drop the table.
+  // Expects that a new connection refuses the statement and says what is wrong.
   void expect_corrupt(const std::string& sql, const std::vector<std::string>& parts) {
     QuickDatabase other(folder_.file("db"));
     other.refuses(sql, SQLITE_CORRUPT_VTAB, parts);
@@ -103,7 +103,7 @@ TEST_F(OwnEncoding, an_option_of_another_algorithm_is_corrupt) {
   expect_corrupt("SELECT node FROM ring WHERE key = 1", {"has a row seed"});
 }
 
-// The default is not stored; and libketama has no other.
+// The default key hash is not stored, and libketama has no other key hash.
 TEST_F(OwnEncoding, a_key_hash_that_would_not_be_written_is_corrupt) {
   db_.run("CREATE VIRTUAL TABLE ring USING hash_ring(algorithm = ketama)");
   for (const char* key_hash : {"'md5'", "'fnv1_64'", "'nothing'", "4"}) {
@@ -138,7 +138,7 @@ class OwnFlashEncoding : public OwnEncoding {
     pristine_ = device_;
   }
 
-  // Writes the rows of the pages that differ from the first ones.
+  // Writes the device to the rows of its pages.
   void store() {
     for (size_t at = 0; at < device_.size(); at += page_bytes_) {
       Bytes page(page_bytes_);
@@ -175,7 +175,7 @@ class OwnFlashEncoding : public OwnEncoding {
     store_le(salt, static_cast<uint32_t>(block));
     store_le(unit + 12, crc32c(std::span(unit, 12), crc32c(salt)));
   }
-  // The record in which these bytes are, and its place.
+  // Where a record begins, and its header.
   struct Place {
     size_t at = 0;
     uint64_t sequence = 0;
@@ -273,7 +273,7 @@ TEST_F(OwnFlashEncoding, padding_of_a_checkpoint_is_corrupt) {
   }
 }
 
-// 44 has one byte, and a whole number is no REAL in a key.
+// A key's encoder writes 44 in one byte, and a whole number never as a REAL.
 TEST_F(OwnFlashEncoding, a_key_in_another_encoding_than_its_own_is_corrupt) {
   const Place put = find(FlashRecordType::kPut, std::string("\1\x2C\1", 3));
   device_[put.at + put.header.header_bytes() + 2] = std::byte{0};

@@ -1,5 +1,5 @@
-// An application's limits and an application's functions do not make a sound table look broken: our
-// own statements have limits of their own, and use no function, LIKE or collation that it can
+// An application's limits and functions do not make a sound table look broken. Our own statements
+// have limits of their own, and use no function, LIKE or collation that the application can
 // replace.
 #include <functional>
 #include <string>
@@ -180,7 +180,7 @@ TEST(OwnLimit, is_taken_back) {
   EXPECT_NE(db.attempt("SELECT ?2").code, SQLITE_OK);
 }
 
-// The statement that asks whether to stop is a recursive one, of two SELECTs.
+// To ask whether to stop, we run a recursive statement of two SELECTs.
 TEST(OwnLimit, lets_a_long_command_be_interrupted) {
   Database db;
   db.run(

@@ -17,8 +17,8 @@ class ReadFailure : public testing::Test {
     return "file:" + folder.file("r.db") + "?vfs=failing_reads";
   }
 
-  // Runs `before` outside of the transaction, then `sql` inside of one that wrote already, with
-  // each of its reads failing in turn: it fails, or the transaction goes on.
+  // Runs `before` outside of a transaction, then `sql` in a transaction that has written already.
+  // Each read of `sql` fails in turn. Then `sql` fails, or the transaction goes on.
   template <class Before>
   void fails_or_goes_on(const std::string& sql, Before&& before) {
     int failures = 0;

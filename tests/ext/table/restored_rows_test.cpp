@@ -90,7 +90,7 @@ TEST_P(RestoredRows, are_read_in_the_transaction_that_puts_them_back) {
   check(db, "t");
 }
 
-// A statement that came before writes to the table, and leaves it as it was.
+// Before the rows come back, the transaction runs a statement that leaves the table as it was.
 TEST_P(RestoredRows, are_noticed_after_a_statement_that_changed_nothing) {
   const std::string insert_one = sql("INSERT INTO t({}) VALUES ('undone')", GetParam().key);
   const std::string undone = "SAVEPOINT s; " + insert_one + "; ROLLBACK TO s; RELEASE s";
@@ -125,7 +125,7 @@ TEST_P(RestoredRows, are_noticed_after_a_statement_that_changed_nothing) {
   }
 }
 
-// As many records of the same keys and sizes, with other values.
+// The other history has as many records of the same keys and sizes, with other values.
 TEST(RestoredFlashRows, have_the_values_of_another_history) {
   const TemporaryFolder folder;
   QuickDatabase db(folder.file("db"));
@@ -146,7 +146,7 @@ TEST(RestoredFlashRows, have_the_values_of_another_history) {
   }
 }
 
-// The same in one connection: a statement of before a change of the schema reads in between.
+// The same in one connection. A statement from before a schema reset reads in between.
 TEST(RestoredFlashRows, are_not_mixed_up_by_savepoints) {
   QuickDatabase db(":memory:");
   db.run("CREATE VIRTUAL TABLE t USING flash_kv(k INTEGER, v, size = '64KB')");

@@ -1,5 +1,5 @@
-// Memory after what was undone without a word to the table: resized and rolled back, made and
-// undone, dropped under an open cursor. What a connection answers must be what a new one would.
+// What memory holds after SQLite undid something without telling the table: a resize, a CREATE, a
+// DROP under an open cursor. A connection must answer what a new connection would.
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -71,7 +71,7 @@ TEST_F(Undone, insert_is_not_counted_by_a_cursor_that_stayed_open) {
   }
 }
 
-// The add is in memory only by its log row when the other connection's remove comes.
+// When the other connection removes the key, its memory knows the key only from a log row.
 TEST_F(Undone, add_by_another_connection_passes_the_check) {
   TemporaryFolder folder;
   QuickDatabase one(folder.file("db"));

@@ -76,7 +76,7 @@ class SchemaScript : public Script {
     const std::string rows = " VALUES (1), (" + key + "), (" + key + ")";
     switch (random(17)) {
       case 0:
-        // The same seed: a new table looks like the old one when both are empty.
+        // All tables have the same seed, so a new table looks like the old one when both are empty.
         return both("CREATE VIRTUAL TABLE " + f +
                         " USING cuckoo_filter(key, seed = 1,"
                         " fingerprint_bits = 28)",
@@ -126,7 +126,7 @@ class SchemaScript : public Script {
     }
   }
 
-  // As clients do: a statement that stays prepared, and with it an instance of the table.
+  // Keeps a statement prepared, as clients do, and with it an instance of the table.
   void keep(const std::string& f) {
     if (db_.number("SELECT count(*) FROM sqlite_schema WHERE name = '" + f + "'") > 0) {
       note("-- a statement on " + f + " is kept");

@@ -1,5 +1,5 @@
-// Connections of one process have equal pages and equal parts of an index in memory once. None of
-// them sees what another one changes before it is committed, and none can lose by it.
+// Connections of one process share equal pages and equal parts of an index in memory. No connection
+// sees a change of another one before it is committed, and none can lose rows by sharing.
 #if !defined(_WIN32)
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,7 +45,7 @@ class SharedMemory : public testing::Test {
 
   std::unique_ptr<QuickDatabase> open() const { return std::make_unique<QuickDatabase>(path_); }
 
-  // Everything that was committed is there; asks every page.
+  // Expects everything that was committed. The queries read every page.
   static void expect_all(Database& db, int keys, const char* context) {
     for (const Filter& filter : kFilters) {
       EXPECT_EQ(db.number("SELECT count(*) FROM keys CROSS JOIN {} AS f USING (k)", filter.name),
@@ -67,7 +67,8 @@ class SharedMemory : public testing::Test {
     db.run("INSERT INTO kv(kv) VALUES ('check')");
   }
 
-  // So much that everything is folded, and about every page and every part of the index changes.
+  // Changes so much that everything is folded. About every page and every part of the index
+  // changes.
   static std::string change() {
     std::string sql = "UPDATE kv SET v = 'another ' || k;";
     for (const Filter& filter : kFilters) {
@@ -107,7 +108,7 @@ TEST_F(SharedMemory, each_further_connection_takes_little_and_gives_it_back) {
   EXPECT_EQ(sqlite3_memory_used(), before);
 }
 
-// Of what was loaded into memory SQLite's page cache keeps little: nobody would read it there.
+// SQLite's page cache keeps little of what we loaded: nobody would read it there.
 TEST_F(SharedMemory, is_not_also_in_the_page_cache) {
   const auto used_by_cache = [this](const char* cache_size) {
     const auto db = open();
@@ -224,7 +225,7 @@ TEST_F(SharedMemory, is_kept_when_there_is_no_memory_to_change_it) {
   check_all(*other);
 }
 
-// Memory for the pages themselves.
+// Memory runs out while the pages themselves are loaded.
 TEST_F(SharedMemory, is_loaded_or_not_when_memory_runs_out) {
   const auto other = open();
   expect_all(*other, kKeys, "at first");

@@ -1,5 +1,5 @@
 // A database of filters that was written once (tests/golden/): the same statements still leave the
-// same bytes, it is read, and written on. A table of another format is refused.
+// same bytes, and we can read the database and write to it. A table of another format is refused.
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -56,7 +56,7 @@ constexpr const char* kTables[] = {"c", "off", "b", "bl", "co", "le", "wi", "s"}
 
 class StoredFilters : public testing::Test {
  protected:
-  // Makes the database that the golden file has the rows of.
+  // Makes the database whose rows the golden file has.
   void make(Database& db) {
     db.run("PRAGMA page_size = 4096");
     db.run(kMake);
@@ -71,7 +71,7 @@ class StoredFilters : public testing::Test {
     }
     return text;
   }
-  // Puts those rows in the place of all that are there.
+  // Replaces all shadow rows by the rows in `text`.
   static void put_rows(Database& db, const std::string& text) {
     for (const char* table : kTables) {
       db.run("DELETE FROM {}_config; DELETE FROM {}_data", table, table);

@@ -96,7 +96,7 @@ TEST_F(Transaction, as_a_savepoint_without_begin) {
   play({"SAVEPOINT s", "+4", "ROLLBACK TO s; RELEASE s", "same for all"});
 }
 
-// A fold and a growth in the middle, then undone.
+// The filter folds and grows inside savepoints that are then undone.
 TEST_F(Transaction, with_folds_and_growth_is_undone_by_savepoints) {
   play({"+1 to 700", "same for all", "BEGIN", "+701 to 1500", "SAVEPOINT a", "+1501 to 6000", "-3",
         "INSERT INTO f(f) VALUES ('rebuild')", "same"});
@@ -259,7 +259,7 @@ TEST_F(Transaction, with_drop_and_create_is_the_new_table) {
         "same", "SAVEPOINT s", "+5", "ROLLBACK TO s", "+6", "COMMIT", "same for all"});
 }
 
-// Anything that DROP can't do must not lose what was pending.
+// A DROP that fails must not lose what was pending.
 TEST_F(Transaction, with_a_drop_that_fails_keeps_pending_rows) {
   play({"+1, 2"});
   Query reading(db, "SELECT * FROM f_data");

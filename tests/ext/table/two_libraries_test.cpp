@@ -1,5 +1,6 @@
-// Two SQLite libraries in one process, as where two of an application's packages bring their own:
-// the second is refused the module that serves the first, and a copy of its file serves the second.
+// Two SQLite libraries in one process, because two packages of an application each bring their own.
+// The module that serves the first library refuses the second. A copy of the module's file serves
+// the second.
 #include <string>
 
 #include "tests/support/database.hpp"
@@ -9,7 +10,7 @@
 namespace cuckoo::test {
 namespace {
 
-// The program's SQLite once more, or none where that can't be.
+// A second copy of the program's SQLite, or none where a second one can't be loaded.
 class SecondLibrary {
  public:
   explicit SecondLibrary(const TemporaryFolder& folder) {
