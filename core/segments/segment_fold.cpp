@@ -363,7 +363,8 @@ bool Segment::remove_now(uint64_t hash, bool keeps_hashes) {
   return true;
 }
 
-// Returns each loose hash with what is left of it, as Pending::sorted() does.
+// Returns the loose hashes in ascending order, each with the sum of its entries; in a set, each
+// once. Pending::sorted() does the same for pending hashes.
 std::vector<NetHash> Segment::sorted_loose() const {
   const LargeVector<uint64_t> sorted =
       sorted_by_hash(std::span<const uint64_t>(loose_), options_->width, header_.depth, nullptr)

@@ -30,7 +30,8 @@ std::vector<std::byte> random_bytes(size_t size, uint32_t seed) {
 
 class Checksum : public testing::TestWithParam<Crc> {};
 
-// These sums are from RFC 3720, appendix B.4, but for the usual check value and the empty message.
+// The first sum is the usual check value of CRC-32C, and the second that of no bytes. The others
+// are from RFC 3720, appendix B.4.
 TEST_P(Checksum, known_messages_give_known_sums) {
   const Crc crc = GetParam();
   EXPECT_EQ(crc(bytes_of("123456789"), 0), 0xE3069283u);

@@ -10,7 +10,7 @@
 namespace cuckoo {
 namespace {
 
-// Makes a buffer that nobody shares yet. Its content follows from `number`.
+// Makes a buffer that nobody shares yet, and fills it with words computed from `number`.
 std::byte* filled(size_t bytes, uint64_t number) {
   std::byte* const own = make_buffer(bytes);
   for (size_t at = 0; at < bytes; ++at) {

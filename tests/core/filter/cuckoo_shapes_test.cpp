@@ -187,8 +187,8 @@ TEST(CuckooInsert, both_ways_move_along_the_same_paths_and_give_up_at_the_same_t
 }
 
 // What a filter holds follows from its statements, whatever build ran them. Where a search leads
-// and where it ends decides what is in the pages. The last of these hashes has one bucket, and
-// finds no room.
+// and where it ends decides what is in the pages. The last hash of this test has the same bucket
+// twice, and finds no room.
 TEST(CuckooInsert, a_hash_of_one_bucket_searches_as_ever) {
   const BucketShape shape = shape_of(28, 7);
   for (const bool portable : {false, true}) {

@@ -42,8 +42,9 @@ constexpr Shape kShapes[] = {
     {4096, 1, 24, 64, true, true},
 };
 
-// A store, its model, and a watch over "full". The store says so when charges would exceed what is
-// usable, or old and new together would by more than may be in flight. It never says so otherwise.
+// A store and its model. The class checks that the store reports "full" in two cases only: if the
+// charges would exceed the usable room, or if old and new values together would exceed it by more
+// than may be in flight.
 class FullStore {
  public:
   FullStore(const Shape& shape, uint64_t seed)
