@@ -47,10 +47,12 @@ constexpr char kTooOld[] = "sqlite-cuckoo needs SQLite 3.40 or newer";
 #ifdef SQLITE_CORE
 
 // Returns why this SQLite can't have the extension, or null.
-const char* refusal(const sqlite3_api_routines*) noexcept {
+const char* library_refusal(const sqlite3_api_routines*) noexcept {
   return sqlite3_libversion_number() < kOldestSqlite ? kTooOld : nullptr;
 }
-char* text_of(const sqlite3_api_routines*, const char* text) { return sqlite3_mprintf("%s", text); }
+char* error_text(const sqlite3_api_routines*, const char* text) {
+  return sqlite3_mprintf("%s", text);
+}
 
 #else
 
@@ -58,7 +60,7 @@ char* text_of(const sqlite3_api_routines*, const char* text) { return sqlite3_mp
 // table serves all connections. If the process has a second SQLite library and we took its table as
 // well, we would pass connections of the first library to the second. Before the table is taken,
 // nothing allocates, and SQLite is called only through `api`.
-const char* refusal(const sqlite3_api_routines* api) noexcept {
+const char* library_refusal(const sqlite3_api_routines* api) noexcept {
   if (api->libversion_number() < kOldestSqlite) {
     return kTooOld;
   }
@@ -71,7 +73,7 @@ const char* refusal(const sqlite3_api_routines* api) noexcept {
                             : "sqlite-cuckoo serves another SQLite library of this process"
                               " already; load a copy of its file here, cuckoo2 for example";
 }
-char* text_of(const sqlite3_api_routines* api, const char* text) {
+char* error_text(const sqlite3_api_routines* api, const char* text) {
   return api->mprintf("%s", text);
 }
 
@@ -154,9 +156,9 @@ void load(sqlite3* db) {
 }
 
 int init(sqlite3* db, char** error, const sqlite3_api_routines* api) {
-  if (const char* const why = refusal(api); why != nullptr) {
+  if (const char* const why = library_refusal(api); why != nullptr) {
     if (error != nullptr) {
-      *error = text_of(api, why);
+      *error = error_text(api, why);
     }
     return SQLITE_ERROR;
   }

@@ -105,6 +105,34 @@ violations_in "ext must not include tests" "${include}([^>\"]*/)?tests/" "${ext[
 violations_in "paths in #include start at the root of the repository" "${include}\\.\\.?/" \
   "${sources[@]}"
 
+# Sources are compiled many at a time. Then a name that two of them give, each in an anonymous
+# namespace, is an error, or, for functions of other parameters, an overload: the compiler may take the
+# other source's. core/library is compiled file by file.
+while IFS= read -r line; do
+  violation "two sources of one namespace have that name: $line"
+done < <(printf '%s\n' "${core[@]}" "${ext[@]}" | grep '\.cpp$' | grep -v '^core/library/' | xargs awk '
+  FNR == 1 { outer = ""; inside = 0 }
+  /^namespace [a-z:]+ \{$/ { outer = $2 }
+  /^namespace \{$/ { inside = 1; next }
+  /^}  \/\/ namespace$/ { inside = 0; next }
+  !inside || /^[ \t}#\/]/ || /^(template|static_assert|using [a-z:]+)/ { next }
+  {
+    sub(/^(\[\[[a-z]+\]\] )+/, "")
+    name = ""
+    if (match($0, /^(class|struct|enum class|enum|using) [A-Z][A-Za-z0-9_]*/)) {
+      name = substr($0, RSTART, RLENGTH)
+      sub(/.* /, "", name)
+    } else if (match($0, / [*&]?[A-Za-z0-9_]+(\(| =|\[|\{|;)/)) {  # not Class::function(
+      name = substr($0, RSTART, RLENGTH)
+      gsub(/[^A-Za-z0-9_]/, "", name)
+    }
+    key = outer "::" name
+    if (name != "" && first[key] != "" && first[key] != FILENAME) {
+      print name ", " first[key] ", " FILENAME
+    }
+    first[key] = FILENAME
+  }')
+
 declare -A is_included=()
 while IFS= read -r line; do
   included=${line#*[<\"]}

@@ -14,6 +14,8 @@
 
 namespace cuckoo {
 
+inline constexpr size_t kCacheLineBytes = 64;
+
 // Call it before the memory is touched for the first time. Does nothing except on Linux.
 void prefer_large_pages(void* memory, size_t bytes) noexcept;
 

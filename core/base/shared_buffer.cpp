@@ -10,13 +10,12 @@
 #include <new>
 #include <random>
 
+#include "core/base/large_memory.hpp"
 #include "core/base/lasting.hpp"
 #include "core/base/mix.hpp"
 
 namespace cuckoo {
 namespace {
-
-constexpr size_t kCacheLineBytes = 64;
 
 // Stands in front of the content.
 struct Header {

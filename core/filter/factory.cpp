@@ -1,8 +1,10 @@
 #include "core/filter/factory.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
+#include "core/base/bytes.hpp"
 #include "core/filter/bloom_filter.hpp"
 #include "core/filter/bloom_sizing.hpp"
 #include "core/filter/cuckoo_filter.hpp"
@@ -132,6 +134,22 @@ Result<std::unique_ptr<Filter>> make_filter(FilterKind kind, const GeometryWords
       break;
   }
   return made_of<BloomFilter>(stored_bloom(kind, words, page_bytes));
+}
+
+bool equal_cells(const Filter& a, const Filter& b) noexcept {
+  if (a.occupied() != b.occupied() || !a.overflow().equals(b.overflow())) {
+    return false;
+  }
+  const auto next = [&](uint64_t index) {
+    return std::min(a.pages().next_backed(index), b.pages().next_backed(index));
+  };
+  for (uint64_t index = next(0); index < a.pages().page_count(); index = next(index + 1)) {
+    const size_t bytes = a.content_bytes(index);
+    if (!equal_bytes({a.pages().find(index), bytes}, {b.pages().find(index), bytes})) {
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace cuckoo

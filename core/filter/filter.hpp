@@ -242,4 +242,8 @@ class Filter {
   uint64_t occupied_ = 0;
 };
 
+// Returns whether two filters of one geometry have the same cells. An absent page is zero; others
+// are complete.
+bool equal_cells(const Filter& a, const Filter& b) noexcept;
+
 }  // namespace cuckoo

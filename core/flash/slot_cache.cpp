@@ -5,10 +5,11 @@
 #include <cmath>
 #include <string>
 
+#include "core/base/large_memory.hpp"
+
 namespace cuckoo {
 namespace {
 
-constexpr size_t kCacheLineBytes = 64;
 // Below this part of the limit, a failed insert is only bad luck. So the cache does not grow then.
 constexpr double kGrowAbove = 0.6;
 // The buckets of an entry are fetched this many entries before its turn.
@@ -32,7 +33,7 @@ double reachable(const SlotCacheOptions& options) noexcept {
   return slots == 2 ? 0.87 : slots <= 4 ? 0.95 : 0.97;
 }
 
-std::string text_of(uint32_t hash, uint32_t position) {
+std::string slot_text(uint32_t hash, uint32_t position) {
   std::string text = "(";
   text += std::to_string(hash) + ", " + std::to_string(position) + ")";
   return text;
@@ -377,7 +378,7 @@ std::vector<uint32_t> SlotCache::buckets_of(uint32_t hash) const {
 Status SlotCache::check_slot(uint64_t index) const {
   const Slot slot = table_.slots[index];
   const std::string what =
-      "slot " + std::to_string(index) + " holds " + text_of(slot.hash, slot.position);
+      "slot " + std::to_string(index) + " holds " + slot_text(slot.hash, slot.position);
   if (slot.position == 0) {
     return slot.hash == 0 ? Status() : corrupt(what + ", expected both 0 in an empty slot");
   }
@@ -409,7 +410,7 @@ Status SlotCache::check() const {
   for (const uint64_t entry : stash_) {
     const Slot slot = unpacked(entry);
     if (slot.position == 0 || find_slot(slot.hash, slot.position) != nullptr) {
-      return corrupt("the stash holds " + text_of(slot.hash, slot.position) +
+      return corrupt("the stash holds " + slot_text(slot.hash, slot.position) +
                      ", expected a position that is not 0 and in no slot");
     }
   }

@@ -258,7 +258,7 @@ void FlashState::undo_to(size_t number) noexcept {
     undo.undo_blocks(number, [this](const FlashBlockUndo& change) { blocks.undo(change); });
     set_registers(undo.at(number).registers);
     undo.release(number + 1);
-  } catch (const std::bad_alloc&) {
+  } catch (...) {  // whatever it was, memory is of neither state now
     poisoned_ = true;
   }
 }

@@ -20,7 +20,7 @@ uint64_t node_hash(const RingNode& node) noexcept {
 
 // Returns the name as an error shows it: its first 40 bytes, with ? for each that is no printable
 // ASCII.
-std::string shown(const std::string& name) {
+std::string shown_name(const std::string& name) {
   constexpr size_t kMost = 40;
   constexpr char kFirst = ' ';
   constexpr char kLast = '~';
@@ -181,11 +181,11 @@ Status HashRing::load(std::vector<RingNode> nodes,
                       std::span<const std::vector<std::byte>> slot_rows) {
   for (RingNode& node : nodes) {
     if (node.id == 0 || node.id > kMaxRingNodes || find(node.id) != nullptr) {
-      return corrupt("node " + shown(node.name) + " has the id " + std::to_string(node.id) +
+      return corrupt("node " + shown_name(node.name) + " has the id " + std::to_string(node.id) +
                      ", which is out of range or another's");
     }
     if (Status valid = check_node(node.name, node.weight, 0); !valid.ok()) {
-      return corrupt("node " + shown(node.name) + ": " + valid.error().message);
+      return corrupt("node " + shown_name(node.name) + ": " + valid.error().message);
     }
     put(std::move(node));
   }

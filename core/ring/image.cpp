@@ -12,26 +12,26 @@
 namespace cuckoo {
 namespace {
 
-constexpr std::string_view kMagic = "CKR1";
-constexpr uint32_t kVersion = 1;
-constexpr size_t kHeaderBytes = 48;
-constexpr size_t kNodeBytes = 12;  // weight, length of the name
+constexpr std::string_view kRingImageMagic = "CKR1";
+constexpr uint32_t kRingImageVersion = 1;
+constexpr size_t kRingImageHeaderBytes = 48;
+constexpr size_t kRingImageNodeBytes = 12;  // weight, length of the name
 constexpr size_t kSlotBytes = size_t{2} * kRingSlots;
-constexpr size_t kCrcBytes = 4;
+constexpr size_t kRingImageCrcBytes = 4;
 
 // Where the fields of the header are.
-constexpr size_t kVersionAt = 4;
-constexpr size_t kLengthAt = 8;
-constexpr size_t kAlgorithmAt = 16;
-constexpr size_t kDialectAt = 17;
-constexpr size_t kKeyHashAt = 18;
-constexpr size_t kKeyTypeAt = 19;
-constexpr size_t kRealsAt = 20;
-constexpr size_t kZerosAt = 21;
-constexpr size_t kVnodesAt = 24;
-constexpr size_t kNodesAt = 28;
-constexpr size_t kSeedAt = 32;
-constexpr size_t kMarkAt = 40;
+constexpr size_t kRingImageVersionAt = 4;
+constexpr size_t kRingImageLengthAt = 8;
+constexpr size_t kRingImageAlgorithmAt = 16;
+constexpr size_t kRingImageDialectAt = 17;
+constexpr size_t kRingImageKeyHashAt = 18;
+constexpr size_t kRingImageKeyTypeAt = 19;
+constexpr size_t kRingImageRealsAt = 20;
+constexpr size_t kRingImageZerosAt = 21;
+constexpr size_t kRingImageVnodesAt = 24;
+constexpr size_t kRingImageNodesAt = 28;
+constexpr size_t kRingImageSeedAt = 32;
+constexpr size_t kRingImageMarkAt = 40;
 
 bool has_slots(const RingOptions& options, size_t nodes) noexcept {
   return options.algorithm == RingAlgorithm::kSlots && nodes > 0;
@@ -41,70 +41,73 @@ Error wrong(const std::string& what) { return corrupt("image " + what); }
 
 // Writes the options into the header. An option that the algorithm does not have is 0.
 void put_options(const RingOptions& options, std::byte* header) noexcept {
-  header[kAlgorithmAt] = static_cast<std::byte>(options.algorithm);
+  header[kRingImageAlgorithmAt] = static_cast<std::byte>(options.algorithm);
   if (options.algorithm == RingAlgorithm::kKetama) {
-    header[kDialectAt] = static_cast<std::byte>(options.dialect);
-    header[kKeyHashAt] = static_cast<std::byte>(options.key_hash);
-    header[kRealsAt] = static_cast<std::byte>(options.format > 1);
+    header[kRingImageDialectAt] = static_cast<std::byte>(options.dialect);
+    header[kRingImageKeyHashAt] = static_cast<std::byte>(options.key_hash);
+    header[kRingImageRealsAt] = static_cast<std::byte>(options.format > 1);
   } else {
-    store_le(header + kSeedAt, options.seed);
+    store_le(header + kRingImageSeedAt, options.seed);
   }
   if (options.algorithm == RingAlgorithm::kRing) {
-    store_le(header + kVnodesAt, options.vnodes);
+    store_le(header + kRingImageVnodesAt, options.vnodes);
   }
 }
 
 // Returns nullopt if a field is out of its range, or is not what put_options() would write.
 std::optional<RingOptions> read_options(const std::byte* header) noexcept {
   const auto number = [header](size_t at) { return std::to_integer<uint8_t>(header[at]); };
-  if (number(kAlgorithmAt) > static_cast<uint8_t>(RingAlgorithm::kSlots) ||
-      number(kDialectAt) >= kKetamaDialects || number(kKeyHashAt) >= kKetamaKeyHashes ||
-      number(kRealsAt) > 1) {
+  if (number(kRingImageAlgorithmAt) > static_cast<uint8_t>(RingAlgorithm::kSlots) ||
+      number(kRingImageDialectAt) >= kKetamaDialects ||
+      number(kRingImageKeyHashAt) >= kKetamaKeyHashes || number(kRingImageRealsAt) > 1) {
     return std::nullopt;
   }
   RingOptions options;
-  options.algorithm = static_cast<RingAlgorithm>(number(kAlgorithmAt));
-  options.dialect = static_cast<KetamaDialect>(number(kDialectAt));
-  options.key_hash = static_cast<KetamaKeyHash>(number(kKeyHashAt));
-  options.seed = load_le<uint64_t>(header + kSeedAt);
+  options.algorithm = static_cast<RingAlgorithm>(number(kRingImageAlgorithmAt));
+  options.dialect = static_cast<KetamaDialect>(number(kRingImageDialectAt));
+  options.key_hash = static_cast<KetamaKeyHash>(number(kRingImageKeyHashAt));
+  options.seed = load_le<uint64_t>(header + kRingImageSeedAt);
   if (options.algorithm == RingAlgorithm::kKetama) {
-    options.format = number(kRealsAt) != 0 ? kRingFormat : 1;
+    options.format = number(kRingImageRealsAt) != 0 ? kRingFormat : 1;
   }
-  const auto vnodes = load_le<uint32_t>(header + kVnodesAt);
+  const auto vnodes = load_le<uint32_t>(header + kRingImageVnodesAt);
   if (options.algorithm == RingAlgorithm::kRing) {
     options.vnodes = vnodes;
   }
-  std::byte own[kHeaderBytes] = {};
+  std::byte own[kRingImageHeaderBytes] = {};
   put_options(options, own);
-  const bool same = std::equal(own + kAlgorithmAt, own + kKeyTypeAt, header + kAlgorithmAt) &&
-                    own[kRealsAt] == header[kRealsAt] &&
-                    std::equal(own + kVnodesAt, own + kNodesAt, header + kVnodesAt) &&
-                    std::equal(own + kSeedAt, own + kMarkAt, header + kSeedAt);
+  const bool same =
+      std::equal(own + kRingImageAlgorithmAt, own + kRingImageKeyTypeAt,
+                 header + kRingImageAlgorithmAt) &&
+      own[kRingImageRealsAt] == header[kRingImageRealsAt] &&
+      std::equal(own + kRingImageVnodesAt, own + kRingImageNodesAt, header + kRingImageVnodesAt) &&
+      std::equal(own + kRingImageSeedAt, own + kRingImageMarkAt, header + kRingImageSeedAt);
   return same && options.vnodes >= 1 && options.vnodes <= kMaxVnodes && options.has_client()
              ? std::optional(options)
              : std::nullopt;
 }
 
 Status check_frame(std::span<const std::byte> bytes) {
-  if (bytes.size() < kMagic.size() || !equal_bytes(bytes.first(kMagic.size()), bytes_of(kMagic))) {
+  if (bytes.size() < kRingImageMagic.size() ||
+      !equal_bytes(bytes.first(kRingImageMagic.size()), bytes_of(kRingImageMagic))) {
     return corrupt("bytes that are no image of a hash_ring, expected CKR1 at the start");
   }
-  if (bytes.size() >= kLengthAt) {
-    const auto version = load_le<uint32_t>(bytes.data() + kVersionAt);
-    if (version != kVersion) {
+  if (bytes.size() >= kRingImageLengthAt) {
+    const auto version = load_le<uint32_t>(bytes.data() + kRingImageVersionAt);
+    if (version != kRingImageVersion) {
       return wrong("of format " + std::to_string(version) + ", this version reads format 1");
     }
   }
-  if (bytes.size() < kHeaderBytes + kCrcBytes) {
+  if (bytes.size() < kRingImageHeaderBytes + kRingImageCrcBytes) {
     return wrong("cut off: " + std::to_string(bytes.size()) + " bytes, expected at least " +
-                 std::to_string(kHeaderBytes + kCrcBytes));
+                 std::to_string(kRingImageHeaderBytes + kRingImageCrcBytes));
   }
-  const auto length = load_le<uint64_t>(bytes.data() + kLengthAt);
+  const auto length = load_le<uint64_t>(bytes.data() + kRingImageLengthAt);
   if (length != bytes.size()) {
     return wrong((length > bytes.size() ? "cut off: " : "too long: ") +
                  std::to_string(bytes.size()) + " bytes, expected " + std::to_string(length));
   }
-  const std::span<const std::byte> covered = bytes.first(bytes.size() - kCrcBytes);
+  const std::span<const std::byte> covered = bytes.first(bytes.size() - kRingImageCrcBytes);
   if (load_le<uint32_t>(bytes.data() + covered.size()) != crc32c(covered)) {
     return wrong("with a wrong checksum");
   }
@@ -113,19 +116,19 @@ Status check_frame(std::span<const std::byte> bytes) {
 
 // Takes the nodes off the front of `rest`.
 Result<std::vector<RingNode>> read_nodes(size_t count, std::span<const std::byte>& rest) {
-  if (count > kMaxRingNodes || count * kNodeBytes > rest.size()) {
+  if (count > kMaxRingNodes || count * kRingImageNodeBytes > rest.size()) {
     return wrong("of " + std::to_string(count) + " nodes in " + std::to_string(rest.size()) +
                  " bytes");
   }
   std::vector<RingNode> nodes;
   nodes.reserve(count);
   for (size_t i = 0; i < count; ++i) {
-    if (rest.size() < kNodeBytes) {
+    if (rest.size() < kRingImageNodeBytes) {
       return wrong("that ends within node " + std::to_string(i));
     }
     const double weight = real_from_bits(load_le<uint64_t>(rest.data()));
     const auto length = load_le<uint32_t>(rest.data() + 8);
-    rest = rest.subspan(kNodeBytes);
+    rest = rest.subspan(kRingImageNodeBytes);
     if (length > rest.size()) {
       return wrong("that ends within the name of node " + std::to_string(i));
     }
@@ -144,11 +147,11 @@ Result<std::vector<RingNode>> read_nodes(size_t count, std::span<const std::byte
 }  // namespace
 
 size_t ring_image_bytes(const HashRing& ring) noexcept {
-  size_t length = kHeaderBytes + kCrcBytes;
+  size_t length = kRingImageHeaderBytes + kRingImageCrcBytes;
   length += has_slots(ring.options(), ring.node_count()) ? kSlotBytes : 0;
   for (uint32_t id = 1; id <= ring.last_id(); ++id) {
     const RingNode* const node = ring.find(id);
-    length += node != nullptr ? kNodeBytes + node->name.size() : 0;
+    length += node != nullptr ? kRingImageNodeBytes + node->name.size() : 0;
   }
   return length;
 }
@@ -159,26 +162,26 @@ std::vector<std::byte> encode_ring_image(const HashRing& ring, RingKeyType key_t
   const size_t length = ring_image_bytes(ring);
   std::vector<std::byte> bytes(length);
   std::byte* to = bytes.data();
-  std::copy_n(bytes_of(kMagic).data(), kMagic.size(), to);
-  store_le(to + kVersionAt, kVersion);
-  store_le(to + kLengthAt, uint64_t{length});
+  std::copy_n(bytes_of(kRingImageMagic).data(), kRingImageMagic.size(), to);
+  store_le(to + kRingImageVersionAt, kRingImageVersion);
+  store_le(to + kRingImageLengthAt, uint64_t{length});
   put_options(ring.options(), to);
-  to[kKeyTypeAt] = static_cast<std::byte>(key_type);
-  store_le(to + kNodesAt, static_cast<uint32_t>(nodes.size()));
-  store_le(to + kMarkAt, ring_mark(ring, key_type));
-  to += kHeaderBytes;
+  to[kRingImageKeyTypeAt] = static_cast<std::byte>(key_type);
+  store_le(to + kRingImageNodesAt, static_cast<uint32_t>(nodes.size()));
+  store_le(to + kRingImageMarkAt, ring_mark(ring, key_type));
+  to += kRingImageHeaderBytes;
   std::vector<uint16_t> places(ring.last_id());
   for (size_t i = 0; i < nodes.size(); ++i) {
     const std::string& name = nodes[i]->name;
     store_le(to, bits_of(nodes[i]->weight));
     store_le(to + 8, static_cast<uint32_t>(name.size()));
-    to = std::copy_n(bytes_of(name).data(), name.size(), to + kNodeBytes);
+    to = std::copy_n(bytes_of(name).data(), name.size(), to + kRingImageNodeBytes);
     places[nodes[i]->id - 1] = static_cast<uint16_t>(i);
   }
   for (size_t slot = 0; slot < kRingSlots && slots; ++slot, to += 2) {
     store_le(to, places[ring.slots().owner_at(slot) - 1]);
   }
-  store_le(to, crc32c(std::span(bytes).first(length - kCrcBytes)));
+  store_le(to, crc32c(std::span(bytes).first(length - kRingImageCrcBytes)));
   return bytes;
 }
 
@@ -187,17 +190,17 @@ Result<RingImage> decode_ring_image(std::span<const std::byte> bytes) {
   const std::byte* const header = bytes.data();
   RingImage image;
   const std::optional<RingOptions> options = read_options(header);
-  const auto key_type = std::to_integer<uint8_t>(header[kKeyTypeAt]);
+  const auto key_type = std::to_integer<uint8_t>(header[kRingImageKeyTypeAt]);
   if (!options || key_type >= kRingKeyTypes ||
-      !all_zero(bytes.subspan(kZerosAt, kVnodesAt - kZerosAt))) {
+      !all_zero(bytes.subspan(kRingImageZerosAt, kRingImageVnodesAt - kRingImageZerosAt))) {
     return wrong("with options that no hash_ring has");
   }
   image.options = *options;
   image.key_type = static_cast<RingKeyType>(key_type);
-  image.mark = load_le<uint64_t>(header + kMarkAt);
-  const size_t count = load_le<uint32_t>(header + kNodesAt);
-  std::span<const std::byte> rest =
-      bytes.subspan(kHeaderBytes, bytes.size() - kHeaderBytes - kCrcBytes);
+  image.mark = load_le<uint64_t>(header + kRingImageMarkAt);
+  const size_t count = load_le<uint32_t>(header + kRingImageNodesAt);
+  std::span<const std::byte> rest = bytes.subspan(
+      kRingImageHeaderBytes, bytes.size() - kRingImageHeaderBytes - kRingImageCrcBytes);
   CUCKOO_ASSIGN_OR_RETURN(image.nodes, read_nodes(count, rest));
   const size_t slot_bytes = has_slots(image.options, count) ? kSlotBytes : 0;
   if (rest.size() != slot_bytes) {

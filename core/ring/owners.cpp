@@ -18,7 +18,7 @@ uint64_t slot_hash(uint64_t seed, uint32_t slot, uint64_t name_hash) noexcept {
   return XXH3_64bits_withSeed(bytes, sizeof bytes, seed);
 }
 
-uint64_t name_hash(uint64_t seed, const std::string& name) noexcept {
+uint64_t seeded_name_hash(uint64_t seed, const std::string& name) noexcept {
   return XXH3_64bits_withSeed(name.data(), name.size(), seed);
 }
 
@@ -81,7 +81,7 @@ std::vector<uint16_t> SlotOwners::given_slots(std::span<const RingNode* const> n
   for (size_t rank = 0; rank < nodes.size(); ++rank) {
     const uint32_t i = nodes[rank]->id - 1;
     surplus[i] = counts_[i] > quotas[rank] ? counts_[i] - quotas[rank] : 0;
-    names[i] = name_hash(seed, receiver != nullptr ? receiver->name : nodes[rank]->name);
+    names[i] = seeded_name_hash(seed, receiver != nullptr ? receiver->name : nodes[rank]->name);
   }
   std::vector<std::vector<Transfer>> givers;
   for (uint32_t slot = 0; slot < kRingSlots; ++slot) {

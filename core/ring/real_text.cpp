@@ -55,9 +55,9 @@ Decimal decimal_of(double real) noexcept {
 }
 
 // Appends to a text.
-class Writer {
+class DecimalWriter {
  public:
-  explicit Writer(char* to) noexcept : to_(to) {}
+  explicit DecimalWriter(char* to) noexcept : to_(to) {}
 
   void add(char c) noexcept { *to_++ = c; }
   // Adds the digits from `first` to `end` - 1, and zeros where there are none.
@@ -95,7 +95,7 @@ std::string_view real_text(double real, RealText& room) noexcept {
   if (real == 0) {
     return "0.0";
   }
-  Writer text(room.data());
+  DecimalWriter text(room.data());
   if (real < 0) {
     text.add('-');
   }

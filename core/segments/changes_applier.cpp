@@ -16,10 +16,6 @@ struct HashRange {
   uint64_t last;
 };
 
-uint64_t last_hash_of(uint64_t prefix, unsigned depth) noexcept {
-  return prefix | ~uint64_t{0} >> depth;
-}
-
 // Returns whether the ranges, which ascend and don't overlap, cover all hashes.
 bool cover_all(std::span<const HashRange> ranges) noexcept {
   uint64_t next = 0;

@@ -16,8 +16,8 @@
 namespace cuckoo::segments {
 namespace {
 
-constexpr uint32_t kMagic = 0x33464B43;  // "CKF3"
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kRootMagic = 0x33464B43;  // "CKF3"
+constexpr uint32_t kRootVersion = 3;
 constexpr uint64_t Root::*kFields[] = {&Root::options_digest,   &Root::directory_version,
                                        &Root::next_number,      &Root::first_depth,
                                        &Root::capacity,         &Root::leaves,
@@ -49,7 +49,7 @@ unsigned most_depth(uint64_t leaves) noexcept {
 
 std::vector<std::byte> encode_root(const Root& root) {
   std::vector<std::byte> content(kRootBytes);
-  put_front(kMagic, kVersion, content);
+  put_front(kRootMagic, kRootVersion, content);
   size_t at = 8;
   for (const auto field : kFields) {
     store_le(&content[at], root.*field);
@@ -64,7 +64,7 @@ uint64_t hash_of(const Root& root) {
 }
 
 Result<Root> decode_root(std::span<const std::byte> content) {
-  if (content.size() != kRootBytes || !has_front(content, kMagic, kVersion)) {
+  if (content.size() != kRootBytes || !has_front(content, kRootMagic, kRootVersion)) {
     return corrupt("not a root of format 3");
   }
   Root root;

@@ -14,9 +14,9 @@
 namespace cuckoo::segments {
 namespace {
 
-constexpr uint32_t kMagic = 0x33574B43;  // "CKW3"
-constexpr uint32_t kVersion = 3;
-constexpr size_t kStateBytes = 32;
+constexpr uint32_t kWindowStateMagic = 0x33574B43;  // "CKW3"
+constexpr uint32_t kWindowStateVersion = 3;
+constexpr size_t kWindowStateBytes = 32;
 
 int64_t last_block_of(uint64_t slot) noexcept { return first_block_of(slot) + kLastLogBlock; }
 
@@ -74,8 +74,8 @@ void FilterWindow::arrange(const State& state, Files made) {
 // --- the window's block --------------------------------------------------------------------------
 
 std::vector<std::byte> FilterWindow::encode(const State& state) {
-  std::vector<std::byte> content(kStateBytes);
-  put_front(kMagic, kVersion, content);
+  std::vector<std::byte> content(kWindowStateBytes);
+  put_front(kWindowStateMagic, kWindowStateVersion, content);
   store_le(&content[8], state.rotation);
   store_le(&content[16], state.held);
   store_le(&content[24], state.past);
@@ -83,7 +83,8 @@ std::vector<std::byte> FilterWindow::encode(const State& state) {
 }
 
 Result<FilterWindow::State> FilterWindow::decode(std::span<const std::byte> content) const {
-  if (content.size() != kStateBytes || !has_front(content, kMagic, kVersion)) {
+  if (content.size() != kWindowStateBytes ||
+      !has_front(content, kWindowStateMagic, kWindowStateVersion)) {
     return corrupt("not a window of format 3");
   }
   State state;
@@ -397,7 +398,7 @@ size_t FilterWindow::memory_bytes() const {
 }
 
 uint64_t FilterWindow::stored_bytes() const {
-  const uint64_t own = single() ? 0 : kStateBytes + kPageCrcBytes;
+  const uint64_t own = single() ? 0 : kWindowStateBytes + kPageCrcBytes;
   return own + sum<uint64_t>([](const FilterFile& one) { return one.stored_bytes(); });
 }
 

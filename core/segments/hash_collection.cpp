@@ -162,15 +162,6 @@ HashSource HashCollection::hashes(bool with_copies) const {
 
 // --- the filter ----------------------------------------------------------------------------------
 
-namespace {
-
-// Returns the last hash of the piece with this prefix.
-uint64_t last_of(uint64_t prefix, unsigned depth) noexcept {
-  return depth == 0 ? ~uint64_t{0} : prefix | (~uint64_t{0} >> depth);
-}
-
-}  // namespace
-
 // Takes ascending hashes. Hands over a piece when the first hash after that piece comes.
 class HashCollection::PieceBuilder {
  public:
@@ -209,7 +200,7 @@ class HashCollection::PieceBuilder {
     piece_.prefix = last_ + 1;
     piece_.depth = cut.depth;
     piece_.capacity = cut.capacity;
-    last_ = last_of(piece_.prefix, cut.depth);
+    last_ = last_hash_of(piece_.prefix, cut.depth);
     CUCKOO_ASSIGN_OR_RETURN(piece_.filter, make_filter(kind_, cut.geometry, page_bytes_));
     piece_.filter->pages().complete();
     builder_ = piece_.filter->builder(expected_, Filter::Digest::kNone);
@@ -262,11 +253,11 @@ Result<std::vector<HashCounts>> HashCollection::count_pieces(const std::vector<C
                                                              const Poll& poll) const {
   std::vector<HashCounts> counts(cuts.size());
   size_t piece = 0;
-  uint64_t last = last_of(0, cuts[0].depth);
+  uint64_t last = last_hash_of(0, cuts[0].depth);
   uint64_t counted = 0;
   CUCKOO_TRY(for_each_distinct([&](uint64_t hash, uint64_t count) -> Status {
     while (hash > last) {
-      last = last_of(last + 1, cuts[++piece].depth);
+      last = last_hash_of(last + 1, cuts[++piece].depth);
     }
     counts[piece].items += count;
     counts[piece].entries += count <= kMaxCopiesInBuckets ? count : 1;

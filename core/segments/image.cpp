@@ -69,7 +69,7 @@ Status for_each_header(const ImageHeader& header, const MessageBytes& bytes, Vis
 }
 
 // Checks all headers together: the prefixes, the sums, the image's checksum.
-Status check_frame(const ImageHeader& header, const MessageBytes& bytes, const Poll& poll) {
+Status check_headers(const ImageHeader& header, const MessageBytes& bytes, const Poll& poll) {
   std::vector<std::byte> buffer;
   CUCKOO_ASSIGN_OR_RETURN(std::span<const std::byte> some,
                           bytes.read(0, kImageHeaderBytes, buffer));
@@ -171,23 +171,6 @@ Status read_hashes(const ImageHeader& image, std::span<const std::byte> bytes, P
   return check_hashes(image, piece);
 }
 
-// Returns whether both have the same cells. Absent pages are zero.
-bool equal_cells(const Filter& a, const Filter& b) noexcept {
-  if (!a.overflow().equals(b.overflow())) {
-    return false;
-  }
-  const auto next = [&](uint64_t index) {
-    return std::min(a.pages().next_backed(index), b.pages().next_backed(index));
-  };
-  for (uint64_t index = next(0); index < a.pages().page_count(); index = next(index + 1)) {
-    const size_t bytes = a.content_bytes(index);  // the pages of both are complete
-    if (!equal_bytes({a.pages().find(index), bytes}, {b.pages().find(index), bytes})) {
-      return false;
-    }
-  }
-  return true;
-}
-
 // Returns kCorrupt unless the hashes are those of the cells. Where equal hashes may leave different
 // cells, it compares digests.
 Status verify_hashes(const Piece& piece) {
@@ -257,7 +240,7 @@ namespace {
 
 Status read_pieces(const ImageHeader& header, const MessageBytes& bytes, bool with_hashes,
                    uint32_t page_bytes, const PieceSink& sink, const Poll& poll) {
-  CUCKOO_TRY(check_frame(header, bytes, poll));
+  CUCKOO_TRY(check_headers(header, bytes, poll));
   std::vector<std::byte> buffer;
   return for_each_header(
       header, bytes, [&](uint64_t index, const PieceHeader& found, uint64_t at) -> Status {

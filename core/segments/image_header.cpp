@@ -12,47 +12,47 @@
 namespace cuckoo::segments {
 namespace {
 
-constexpr uint32_t kMagic = 0x33494B43;     // "CKI3"
-constexpr uint32_t kOldMagic = 0x4D494B43;  // "CKIM"
-constexpr uint8_t kHasHashes = 1;           // flags
+constexpr uint32_t kImageMagic = 0x33494B43;     // "CKI3"
+constexpr uint32_t kOldImageMagic = 0x4D494B43;  // "CKIM"
+constexpr uint8_t kHasHashes = 1;                // flags
 constexpr uint8_t kHasMark = 2;
 constexpr uint8_t kPartial = 4;
 
 // Offsets of the fields of an image's header.
-constexpr size_t kLengthAt = 8;
-constexpr size_t kKindAt = 16;
-constexpr size_t kWidthAt = 17;
-constexpr size_t kKeyColumnsAt = 18;
-constexpr size_t kFlagsAt = 19;
-constexpr size_t kFingerprintBitsAt = 20;
-constexpr size_t kHashesAt = 22;
-constexpr size_t kRateAt = 24;
-constexpr size_t kBitsPerKeyAt = 32;
-constexpr size_t kSeedAt = 40;
-constexpr size_t kCapacityAt = 48;
-constexpr size_t kItemsAt = 56;
-constexpr size_t kHashCountAt = 64;
-constexpr size_t kPiecesAt = 72;
-constexpr size_t kAffinitiesAt = 80;
-constexpr size_t kKeyTypesAt = 84;
-constexpr size_t kCollationsAt = 92;
-constexpr size_t kZeroAt = 94;
-constexpr size_t kMarkAt = 100;
-static_assert(kMarkAt + kMarkBytes == kImageHeaderBytes);
+constexpr size_t kImageLengthAt = 8;
+constexpr size_t kImageKindAt = 16;
+constexpr size_t kImageWidthAt = 17;
+constexpr size_t kImageKeyColumnsAt = 18;
+constexpr size_t kImageFlagsAt = 19;
+constexpr size_t kImageFingerprintBitsAt = 20;
+constexpr size_t kImageHashesAt = 22;
+constexpr size_t kImageRateAt = 24;
+constexpr size_t kImageBitsPerKeyAt = 32;
+constexpr size_t kImageSeedAt = 40;
+constexpr size_t kImageCapacityAt = 48;
+constexpr size_t kImageItemsAt = 56;
+constexpr size_t kImageHashCountAt = 64;
+constexpr size_t kImagePiecesAt = 72;
+constexpr size_t kImageAffinitiesAt = 80;
+constexpr size_t kImageKeyTypesAt = 84;
+constexpr size_t kImageCollationsAt = 92;
+constexpr size_t kImageZeroAt = 94;
+constexpr size_t kImageMarkAt = 100;
+static_assert(kImageMarkAt + kMarkBytes == kImageHeaderBytes);
 
 // Offsets of the fields of a piece's header.
-constexpr size_t kDepthAt = 0;
-constexpr size_t kDetailAt = 1;
-constexpr size_t kShapeAt = 2;
-constexpr size_t kOverflowCellsAt = 4;
+constexpr size_t kPieceDepthAt = 0;
+constexpr size_t kPieceDetailAt = 1;
+constexpr size_t kPieceShapeAt = 2;
+constexpr size_t kPieceOverflowCellsAt = 4;
 constexpr size_t kPieceCapacityAt = 8;
 constexpr size_t kPieceItemsAt = 16;
-constexpr size_t kOccupiedAt = 24;
-constexpr size_t kSizeAt = 32;
+constexpr size_t kPieceOccupiedAt = 24;
+constexpr size_t kPieceSizeAt = 32;
 constexpr size_t kPieceHashCountAt = 40;
-constexpr size_t kHashBytesAt = 48;
-constexpr size_t kPrefixAt = 56;
-static_assert(kPrefixAt + 8 == kPieceHeaderBytes);
+constexpr size_t kPieceHashBytesAt = 48;
+constexpr size_t kPiecePrefixAt = 56;
+static_assert(kPiecePrefixAt + 8 == kPieceHeaderBytes);
 
 // No segment has a larger share, not even of 2^40 keys and with its deviations.
 constexpr uint64_t kMostPieceCapacity = 2 * kMaxCapacity;
@@ -142,29 +142,29 @@ Status check_image_header(const ImageHeader& header) {
 }
 
 void put_image_header(const ImageHeader& header, uint64_t length, std::byte* to) {
-  put_front(kMagic, kImageVersion, {to, kImageHeaderBytes});
-  store_le(to + kLengthAt, length);
-  store_le(to + kKindAt, static_cast<uint8_t>(header.spec.kind));
-  store_le(to + kWidthAt, static_cast<uint8_t>(header.width));
-  store_le(to + kKeyColumnsAt, header.keys.columns);
-  store_le(to + kFlagsAt,
+  put_front(kImageMagic, kImageVersion, {to, kImageHeaderBytes});
+  store_le(to + kImageLengthAt, length);
+  store_le(to + kImageKindAt, static_cast<uint8_t>(header.spec.kind));
+  store_le(to + kImageWidthAt, static_cast<uint8_t>(header.width));
+  store_le(to + kImageKeyColumnsAt, header.keys.columns);
+  store_le(to + kImageFlagsAt,
            static_cast<uint8_t>((header.with_hashes ? kHasHashes : 0) |
                                 (header.mark ? kHasMark : 0) | (header.partial ? kPartial : 0)));
-  store_le(to + kFingerprintBitsAt, static_cast<uint16_t>(header.spec.fingerprint_bits));
-  store_le(to + kHashesAt, static_cast<uint16_t>(header.spec.hashes));
-  store_le(to + kRateAt, bits_of(header.spec.rate));
-  store_le(to + kBitsPerKeyAt, bits_of(header.spec.bits_per_key));
-  store_le(to + kSeedAt, header.seed);
-  store_le(to + kCapacityAt, header.capacity);
-  store_le(to + kItemsAt, header.items);
-  store_le(to + kHashCountAt, header.hash_count);
-  store_le(to + kPiecesAt, header.pieces);
-  store_le(to + kAffinitiesAt, header.keys.affinities);
-  store_le(to + kKeyTypesAt, header.key_types);
-  store_le(to + kCollationsAt, header.keys.collations);
+  store_le(to + kImageFingerprintBitsAt, static_cast<uint16_t>(header.spec.fingerprint_bits));
+  store_le(to + kImageHashesAt, static_cast<uint16_t>(header.spec.hashes));
+  store_le(to + kImageRateAt, bits_of(header.spec.rate));
+  store_le(to + kImageBitsPerKeyAt, bits_of(header.spec.bits_per_key));
+  store_le(to + kImageSeedAt, header.seed);
+  store_le(to + kImageCapacityAt, header.capacity);
+  store_le(to + kImageItemsAt, header.items);
+  store_le(to + kImageHashCountAt, header.hash_count);
+  store_le(to + kImagePiecesAt, header.pieces);
+  store_le(to + kImageAffinitiesAt, header.keys.affinities);
+  store_le(to + kImageKeyTypesAt, header.key_types);
+  store_le(to + kImageCollationsAt, header.keys.collations);
   if (header.mark) {
     const std::vector<std::byte> mark = encode_mark(*header.mark);
-    std::copy(mark.begin(), mark.end(), to + kMarkAt);
+    std::copy(mark.begin(), mark.end(), to + kImageMarkAt);
   }
 }
 
@@ -173,9 +173,9 @@ namespace {
 // Checks magic, version and length.
 Status check_frame(std::span<const std::byte> bytes, uint64_t size) {
   constexpr size_t kLeast = kImageHeaderBytes + kLeastPieceBytes + kImageCrcBytes;
-  if (bytes.size() >= sizeof kMagic) {
+  if (bytes.size() >= sizeof kImageMagic) {
     const auto magic = load_le<uint32_t>(bytes.data());
-    if (magic == kOldMagic) {
+    if (magic == kOldImageMagic) {
       return corrupt("image made by a version before the first release: make it anew");
     }
     if (magic == kWindowMagic) {
@@ -183,7 +183,7 @@ Status check_frame(std::span<const std::byte> bytes, uint64_t size) {
           "image of a sliding window, expected that of one filter; its generations can't be told"
           " apart once they are merged");
     }
-    if (magic != kMagic) {
+    if (magic != kImageMagic) {
       return corrupt("bytes that are no image of a filter, expected CKI3 at the start");
     }
   }
@@ -194,7 +194,7 @@ Status check_frame(std::span<const std::byte> bytes, uint64_t size) {
     return corrupt("image cut off: " + grouped(size) + " bytes, expected at least " +
                    grouped(kLeast));
   }
-  const auto length = load_le<uint64_t>(&bytes[kLengthAt]);
+  const auto length = load_le<uint64_t>(&bytes[kImageLengthAt]);
   if (length != size) {
     return corrupt((length > size ? "image cut off: " : "image too long: ") + grouped(size) +
                    " bytes, expected " + grouped(length));
@@ -204,19 +204,19 @@ Status check_frame(std::span<const std::byte> bytes, uint64_t size) {
 
 // Reads the flags and, if there is one, the mark.
 Status get_flags(std::span<const std::byte> bytes, ImageHeader& header) {
-  const auto flags = static_cast<uint8_t>(bytes[kFlagsAt]);
+  const auto flags = static_cast<uint8_t>(bytes[kImageFlagsAt]);
   if (flags > (kHasHashes | kHasMark | kPartial)) {
     return corrupt("image with flags " + std::to_string(flags) + ", expected 0 to 7");
   }
   header.partial = (flags & kPartial) != 0;
   header.with_hashes = (flags & kHasHashes) != 0;
   const bool marked = (flags & kHasMark) != 0;
-  if (const size_t end = marked ? kMarkAt : kImageHeaderBytes;
-      !all_zero(bytes.subspan(kZeroAt, end - kZeroAt))) {
+  if (const size_t end = marked ? kImageMarkAt : kImageHeaderBytes;
+      !all_zero(bytes.subspan(kImageZeroAt, end - kImageZeroAt))) {
     return corrupt("image with header bytes that have no meaning, expected zeros");
   }
   if (marked) {
-    CUCKOO_ASSIGN_OR_RETURN(header.mark, decode_mark(bytes.subspan(kMarkAt, kMarkBytes)));
+    CUCKOO_ASSIGN_OR_RETURN(header.mark, decode_mark(bytes.subspan(kImageMarkAt, kMarkBytes)));
   }
   return {};
 }
@@ -228,20 +228,21 @@ Result<ImageHeader> parse_image_header(std::span<const std::byte> bytes, uint64_
   const std::byte* const from = bytes.data();
   const auto word = [from](size_t at) { return load_le<uint64_t>(from + at); };
   ImageHeader header;
-  header.spec.kind = static_cast<FilterKind>(from[kKindAt]);
-  header.width = static_cast<HashWidth>(from[kWidthAt]);
-  header.keys = {static_cast<uint8_t>(from[kKeyColumnsAt]), load_le<uint32_t>(from + kAffinitiesAt),
-                 load_le<uint16_t>(from + kCollationsAt)};
-  header.key_types = word(kKeyTypesAt);
-  header.spec.fingerprint_bits = load_le<uint16_t>(from + kFingerprintBitsAt);
-  header.spec.hashes = load_le<uint16_t>(from + kHashesAt);
-  header.spec.rate = real_from_bits(word(kRateAt));
-  header.spec.bits_per_key = real_from_bits(word(kBitsPerKeyAt));
-  header.seed = word(kSeedAt);
-  header.capacity = word(kCapacityAt);
-  header.items = word(kItemsAt);
-  header.hash_count = word(kHashCountAt);
-  header.pieces = word(kPiecesAt);
+  header.spec.kind = static_cast<FilterKind>(from[kImageKindAt]);
+  header.width = static_cast<HashWidth>(from[kImageWidthAt]);
+  header.keys = {static_cast<uint8_t>(from[kImageKeyColumnsAt]),
+                 load_le<uint32_t>(from + kImageAffinitiesAt),
+                 load_le<uint16_t>(from + kImageCollationsAt)};
+  header.key_types = word(kImageKeyTypesAt);
+  header.spec.fingerprint_bits = load_le<uint16_t>(from + kImageFingerprintBitsAt);
+  header.spec.hashes = load_le<uint16_t>(from + kImageHashesAt);
+  header.spec.rate = real_from_bits(word(kImageRateAt));
+  header.spec.bits_per_key = real_from_bits(word(kImageBitsPerKeyAt));
+  header.seed = word(kImageSeedAt);
+  header.capacity = word(kImageCapacityAt);
+  header.items = word(kImageItemsAt);
+  header.hash_count = word(kImageHashCountAt);
+  header.pieces = word(kImagePiecesAt);
   CUCKOO_TRY(get_flags(bytes, header));
   CUCKOO_TRY(check_image_header(header));
   const uint64_t room = length - kImageHeaderBytes - kImageCrcBytes;
@@ -258,7 +259,8 @@ Result<ImageHeader> parse_image_header(std::span<const std::byte> bytes, uint64_
 }
 
 bool looks_like_image(std::span<const std::byte> bytes) noexcept {
-  return has_magic(bytes, kMagic) || has_magic(bytes, kOldMagic) || has_magic(bytes, kWindowMagic);
+  return has_magic(bytes, kImageMagic) || has_magic(bytes, kOldImageMagic) ||
+         has_magic(bytes, kWindowMagic);
 }
 
 namespace {
@@ -324,17 +326,17 @@ Status check_piece_header(const ImageHeader& image, const PieceHeader& piece) {
 }
 
 void put_piece_header(const PieceHeader& header, std::byte* to) noexcept {
-  store_le(to + kDepthAt, static_cast<uint8_t>(header.depth));
-  store_le(to + kDetailAt, static_cast<uint8_t>(header.geometry.detail));
-  store_le(to + kShapeAt, static_cast<uint16_t>(header.geometry.shape));
-  store_le(to + kOverflowCellsAt, static_cast<uint32_t>(header.overflow_cells));
+  store_le(to + kPieceDepthAt, static_cast<uint8_t>(header.depth));
+  store_le(to + kPieceDetailAt, static_cast<uint8_t>(header.geometry.detail));
+  store_le(to + kPieceShapeAt, static_cast<uint16_t>(header.geometry.shape));
+  store_le(to + kPieceOverflowCellsAt, static_cast<uint32_t>(header.overflow_cells));
   store_le(to + kPieceCapacityAt, header.capacity);
   store_le(to + kPieceItemsAt, header.items);
-  store_le(to + kOccupiedAt, header.occupied);
-  store_le(to + kSizeAt, header.geometry.size);
+  store_le(to + kPieceOccupiedAt, header.occupied);
+  store_le(to + kPieceSizeAt, header.geometry.size);
   store_le(to + kPieceHashCountAt, header.hash_count);
-  store_le(to + kHashBytesAt, header.hash_bytes);
-  store_le(to + kPrefixAt, header.prefix);
+  store_le(to + kPieceHashBytesAt, header.hash_bytes);
+  store_le(to + kPiecePrefixAt, header.prefix);
 }
 
 Result<PieceHeader> parse_piece_header(const ImageHeader& image, std::span<const std::byte> bytes,
@@ -346,16 +348,16 @@ Result<PieceHeader> parse_piece_header(const ImageHeader& image, std::span<const
   const std::byte* const from = bytes.data();
   const auto word = [from](size_t at) { return load_le<uint64_t>(from + at); };
   PieceHeader piece;
-  piece.depth = static_cast<uint8_t>(from[kDepthAt]);
-  piece.geometry = {word(kSizeAt), load_le<uint16_t>(from + kShapeAt),
-                    static_cast<uint8_t>(from[kDetailAt])};
-  piece.overflow_cells = load_le<uint32_t>(from + kOverflowCellsAt);
+  piece.depth = static_cast<uint8_t>(from[kPieceDepthAt]);
+  piece.geometry = {word(kPieceSizeAt), load_le<uint16_t>(from + kPieceShapeAt),
+                    static_cast<uint8_t>(from[kPieceDetailAt])};
+  piece.overflow_cells = load_le<uint32_t>(from + kPieceOverflowCellsAt);
   piece.capacity = word(kPieceCapacityAt);
   piece.items = word(kPieceItemsAt);
-  piece.occupied = word(kOccupiedAt);
+  piece.occupied = word(kPieceOccupiedAt);
   piece.hash_count = word(kPieceHashCountAt);
-  piece.hash_bytes = word(kHashBytesAt);
-  piece.prefix = word(kPrefixAt);
+  piece.hash_bytes = word(kPieceHashBytesAt);
+  piece.prefix = word(kPiecePrefixAt);
   CUCKOO_ASSIGN_OR_RETURN(piece.layout, cell_layout(image.spec.kind, piece.geometry));
   CUCKOO_TRY(check_piece_header(image, piece));
   uint64_t room = length - kLeastPieceBytes;

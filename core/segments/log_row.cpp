@@ -12,15 +12,15 @@
 namespace cuckoo::segments {
 namespace {
 
-constexpr size_t kChainAt = 0;
-constexpr size_t kPositionAt = 8;
-constexpr size_t kItemsAt = 16;
-constexpr size_t kVersionAt = 24;
-constexpr size_t kEntriesAt = 32;
-constexpr size_t kKindAt = 34;
-constexpr size_t kZeroAt = 35;
-constexpr size_t kLastCountAt = 36;
-constexpr size_t kZerosAt = 38;
+constexpr size_t kRowChainAt = 0;
+constexpr size_t kRowPositionAt = 8;
+constexpr size_t kRowItemsAt = 16;
+constexpr size_t kRowVersionAt = 24;
+constexpr size_t kRowEntriesAt = 32;
+constexpr size_t kRowKindAt = 34;
+constexpr size_t kRowZeroAt = 35;
+constexpr size_t kRowLastCountAt = 36;
+constexpr size_t kRowZerosAt = 38;
 
 std::byte kind_of(HashWidth width) noexcept {
   return static_cast<std::byte>(width == HashWidth::k47Bits ? 1 : 2);
@@ -103,17 +103,17 @@ Result<LogRow> parse_log_row(std::span<const std::byte> bytes, HashWidth width) 
     return corrupt("log row of " + std::to_string(bytes.size()) + " bytes");
   }
   LogRow row;
-  row.header.chain = load_le<uint64_t>(&bytes[kChainAt]);
-  row.header.position = load_le<uint64_t>(&bytes[kPositionAt]);
-  row.header.items = load_le<uint64_t>(&bytes[kItemsAt]);
-  row.header.directory_version = load_le<uint64_t>(&bytes[kVersionAt]);
-  row.header.entries = load_le<uint16_t>(&bytes[kEntriesAt]);
-  row.header.last_count = load_le<uint16_t>(&bytes[kLastCountAt]);
+  row.header.chain = load_le<uint64_t>(&bytes[kRowChainAt]);
+  row.header.position = load_le<uint64_t>(&bytes[kRowPositionAt]);
+  row.header.items = load_le<uint64_t>(&bytes[kRowItemsAt]);
+  row.header.directory_version = load_le<uint64_t>(&bytes[kRowVersionAt]);
+  row.header.entries = load_le<uint16_t>(&bytes[kRowEntriesAt]);
+  row.header.last_count = load_le<uint16_t>(&bytes[kRowLastCountAt]);
   row.payload = bytes.subspan(kLogHeaderBytes);
-  if (bytes[kKindAt] != kind_of(width) ||
-      !all_zero(bytes.subspan(kZeroAt, kLastCountAt - kZeroAt)) ||
-      !all_zero(bytes.subspan(kZerosAt, kLogHeaderBytes - kZerosAt))) {
-    return corrupt("log row of kind " + std::to_string(std::to_integer<int>(bytes[kKindAt])) +
+  if (bytes[kRowKindAt] != kind_of(width) ||
+      !all_zero(bytes.subspan(kRowZeroAt, kRowLastCountAt - kRowZeroAt)) ||
+      !all_zero(bytes.subspan(kRowZerosAt, kLogHeaderBytes - kRowZerosAt))) {
+    return corrupt("log row of kind " + std::to_string(std::to_integer<int>(bytes[kRowKindAt])) +
                    ", expected one of " + std::to_string(static_cast<int>(width)) + "-bit hashes");
   }
   if (row.payload.size() != row.header.entries * entry_bytes(width)) {
@@ -126,13 +126,13 @@ Result<LogRow> parse_log_row(std::span<const std::byte> bytes, HashWidth width) 
 std::vector<std::byte> encode_log_row(const LogHeader& header, std::span<const uint64_t> entries,
                                       HashWidth width) {
   std::vector<std::byte> row(kLogHeaderBytes + entries.size() * entry_bytes(width));
-  store_le(&row[kChainAt], header.chain);
-  store_le(&row[kPositionAt], header.position);
-  store_le(&row[kItemsAt], header.items);
-  store_le(&row[kVersionAt], header.directory_version);
-  store_le(&row[kEntriesAt], static_cast<uint16_t>(entries.size()));
-  row[kKindAt] = kind_of(width);
-  store_le(&row[kLastCountAt], header.last_count);
+  store_le(&row[kRowChainAt], header.chain);
+  store_le(&row[kRowPositionAt], header.position);
+  store_le(&row[kRowItemsAt], header.items);
+  store_le(&row[kRowVersionAt], header.directory_version);
+  store_le(&row[kRowEntriesAt], static_cast<uint16_t>(entries.size()));
+  row[kRowKindAt] = kind_of(width);
+  store_le(&row[kRowLastCountAt], header.last_count);
   store_entries(row.data() + kLogHeaderBytes, entries, width, header.last_count);
   return row;
 }

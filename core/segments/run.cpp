@@ -10,9 +10,9 @@
 namespace cuckoo::segments {
 namespace {
 
-constexpr size_t kEntriesAt = 8;
-constexpr size_t kRiceAt = 10;
-constexpr size_t kFlagsAt = 11;
+constexpr size_t kRunEntriesAt = 8;
+constexpr size_t kRunRiceAt = 10;
+constexpr size_t kRunFlagsAt = 11;
 constexpr unsigned kBegins = 1;
 constexpr unsigned kPlain = 2;
 constexpr uint64_t kMostCode = 2 * static_cast<uint64_t>(kMostNet) + 1;
@@ -33,10 +33,6 @@ int64_t net_of(uint64_t code) noexcept {
 unsigned rice_for(HashWidth width, unsigned depth, uint64_t expected) noexcept {
   const unsigned rice = rice_parameter(width, expected);
   return rice > depth ? rice - depth : 0;
-}
-
-uint64_t last_of(uint64_t prefix, unsigned depth) noexcept {
-  return depth == 0 ? ~uint64_t{0} : prefix | (~uint64_t{0} >> depth);
 }
 
 class RunWriter {
@@ -78,15 +74,15 @@ class RunWriter {
   void open_block() {
     std::byte header[kRunHeaderBytes] = {};
     store_le(&header[0], last_hash_);
-    header[kRiceAt] = static_cast<std::byte>(rice_);
-    header[kFlagsAt] = static_cast<std::byte>((begins_ ? kBegins : 0) | (plain_ ? kPlain : 0));
+    header[kRunRiceAt] = static_cast<std::byte>(rice_);
+    header[kRunFlagsAt] = static_cast<std::byte>((begins_ ? kBegins : 0) | (plain_ ? kPlain : 0));
     begins_ = false;
     stream_.start(header);
   }
 
   Status close_block() {
     std::vector<std::byte> block = stream_.finish();
-    store_le(&block[kEntriesAt], block_entries_);
+    store_le(&block[kRunEntriesAt], block_entries_);
     block_entries_ = 0;
     return (*sink_)(block);
   }
@@ -117,10 +113,10 @@ Result<RunBlockHead> run_block_head(std::span<const std::byte> block) {
   if (block.size() <= kRunHeaderBytes) {
     return corrupt("run block of " + std::to_string(block.size()) + " bytes");
   }
-  const auto flags = std::to_integer<unsigned>(block[kFlagsAt]);
+  const auto flags = std::to_integer<unsigned>(block[kRunFlagsAt]);
   RunBlockHead head;
-  head.entries = load_le<uint16_t>(&block[kEntriesAt]);
-  head.rice = std::to_integer<unsigned>(block[kRiceAt]);
+  head.entries = load_le<uint16_t>(&block[kRunEntriesAt]);
+  head.rice = std::to_integer<unsigned>(block[kRunRiceAt]);
   head.begins = (flags & kBegins) != 0;
   head.plain = (flags & kPlain) != 0;
   if (head.entries == 0 || head.rice > 63 || flags > (kBegins | kPlain)) {
@@ -141,7 +137,7 @@ Status decode_run_block(std::span<const std::byte> block, HashWidth width, unsig
     return corrupt("run block that does not follow the one before it");
   }
   const unsigned shift = hash_shift(width);
-  const uint64_t last = last_of(prefix, depth);
+  const uint64_t last = last_hash_of(prefix, depth);
   BitReader reader(block.subspan(kRunHeaderBytes));
   for (uint32_t i = 0; i < head.entries; ++i) {
     uint64_t delta = 0;

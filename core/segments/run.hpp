@@ -62,6 +62,11 @@ constexpr bool joins(uint64_t run_entries, uint64_t newer_entries) noexcept {
   return run_entries <= kRunRatio * newer_entries;
 }
 
+// Returns the last hash that begins with the first `depth` bits of `prefix`. Its other bits are 0.
+constexpr uint64_t last_hash_of(uint64_t prefix, unsigned depth) noexcept {
+  return depth == 0 ? ~uint64_t{0} : prefix | (~uint64_t{0} >> depth);
+}
+
 using RunBlockSink = std::function<Status(std::span<const std::byte> block)>;
 
 // Cuts ascending entries, whose hashes have the first `depth` bits of `prefix` in common, into

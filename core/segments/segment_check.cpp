@@ -7,23 +7,6 @@
 #include "core/stored/hash_sort.hpp"
 
 namespace cuckoo::segments {
-namespace {
-
-bool equal_cells(const Filter& a, const Filter& b) noexcept {
-  if (a.occupied() != b.occupied() || !a.overflow().equals(b.overflow())) {
-    return false;
-  }
-  for (uint64_t i = 0; i < a.pages().page_count(); ++i) {
-    const size_t bytes = a.content_bytes(i);
-    if (!equal_bytes({a.pages().find(i), bytes}, {b.pages().find(i), bytes})) {
-      return false;
-    }
-  }
-  return true;
-}
-
-}  // namespace
-
 // Checks I6, and I3 with I7. For I3 and I7 it compares digests and, where equal entries always
 // leave equal pages, the pages themselves, too.
 Status Segment::check_runs(const Blocks& blocks, const Filter& cells) const {

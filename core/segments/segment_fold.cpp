@@ -13,9 +13,6 @@
 namespace cuckoo::segments {
 namespace {
 
-// An add takes a nanosecond at least, so this many adds take 36 years.
-constexpr uint64_t kMostItems = uint64_t{1} << 60;
-
 // Sums the sorted entries of each hash, in their order and never below zero. Keeps the hashes whose
 // sum is above zero. Returns whether a hash has another count now than its entries come to, because
 // a remove of it was dropped, or its count was cut to 1.

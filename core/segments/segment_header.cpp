@@ -27,8 +27,8 @@ constexpr uint32_t SegmentHeader::*kHalfWords[] = {
     &SegmentHeader::run_blocks, &SegmentHeader::run_entries,
     &SegmentHeader::dead};
 constexpr size_t kHalfWordsAt = std::size(kWords) * 8;
-constexpr size_t kDepthAt = kHalfWordsAt + std::size(kHalfWords) * 4;
-static_assert(kDepthAt + 4 == kSegmentHeaderBytes);
+constexpr size_t kSegmentDepthAt = kHalfWordsAt + std::size(kHalfWords) * 4;
+static_assert(kSegmentDepthAt + 4 == kSegmentHeaderBytes);
 
 }  // namespace
 

@@ -11,6 +11,9 @@ namespace cuckoo::segments {
 
 inline constexpr unsigned kMostFirstDepth = 16;
 
+// The most items of a segment. An add takes a nanosecond at least, so this many adds take 36 years.
+inline constexpr uint64_t kMostItems = uint64_t{1} << 60;
+
 struct SegmentLimits {
   uint64_t items = 0;  // that hashes of the width can tell apart, of all segments
   uint64_t keys = 0;   // that a segment holds at most, where it can be split

@@ -14,8 +14,6 @@
 namespace cuckoo::segments {
 namespace {
 
-constexpr uint64_t kMostItems = uint64_t{1} << 60;  // as of a segment that is folded
-
 // Returns a hash of all that is in the filter's pages and in its overflow table.
 uint64_t content_id(const Filter& filter, uint64_t id) {
   id = chain_with(id, filter.overflow().digest());

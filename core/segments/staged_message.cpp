@@ -11,34 +11,34 @@
 namespace cuckoo::segments {
 namespace {
 
-constexpr uint32_t kMagic = 0x54534B43;  // "CKST"
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kStagedMagic = 0x54534B43;  // "CKST"
+constexpr uint32_t kStagedVersion = 3;
 
-constexpr size_t kIdAt = 8;
-constexpr size_t kTotalAt = 16;
-constexpr size_t kSliceAt = 24;
-constexpr size_t kCameAt = 32;
+constexpr size_t kStagedIdAt = 8;
+constexpr size_t kStagedTotalAt = 16;
+constexpr size_t kStagedSliceAt = 24;
+constexpr size_t kStagedCameAt = 32;
 constexpr size_t kStandingBytes = 40;
 
 std::vector<std::byte> encode(const StagedMessage::Standing& standing) {
   std::vector<std::byte> bytes(kStandingBytes);
-  put_front(kMagic, kVersion, bytes);
-  store_le(&bytes[kIdAt], standing.cut.id);
-  store_le(&bytes[kTotalAt], standing.cut.total_bytes);
-  store_le(&bytes[kSliceAt], standing.cut.slice_bytes);
-  store_le(&bytes[kCameAt], standing.came);
+  put_front(kStagedMagic, kStagedVersion, bytes);
+  store_le(&bytes[kStagedIdAt], standing.cut.id);
+  store_le(&bytes[kStagedTotalAt], standing.cut.total_bytes);
+  store_le(&bytes[kStagedSliceAt], standing.cut.slice_bytes);
+  store_le(&bytes[kStagedCameAt], standing.came);
   return bytes;
 }
 
 Result<StagedMessage::Standing> decode(std::span<const std::byte> bytes) {
-  if (bytes.size() != kStandingBytes || !has_front(bytes, kMagic, kVersion)) {
+  if (bytes.size() != kStandingBytes || !has_front(bytes, kStagedMagic, kStagedVersion)) {
     return corrupt("parts of a message that are none");
   }
   StagedMessage::Standing standing;
-  standing.cut.id = load_le<uint64_t>(&bytes[kIdAt]);
-  standing.cut.total_bytes = load_le<uint64_t>(&bytes[kTotalAt]);
-  standing.cut.slice_bytes = load_le<uint64_t>(&bytes[kSliceAt]);
-  standing.came = load_le<uint64_t>(&bytes[kCameAt]);
+  standing.cut.id = load_le<uint64_t>(&bytes[kStagedIdAt]);
+  standing.cut.total_bytes = load_le<uint64_t>(&bytes[kStagedTotalAt]);
+  standing.cut.slice_bytes = load_le<uint64_t>(&bytes[kStagedSliceAt]);
+  standing.came = load_le<uint64_t>(&bytes[kStagedCameAt]);
   CUCKOO_TRY(check_cut(standing.cut));
   if (standing.came < 1 || standing.came >= standing.cut.parts()) {
     return corrupt("parts of a message that are too many");

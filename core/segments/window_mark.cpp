@@ -9,17 +9,17 @@
 namespace cuckoo::segments {
 namespace {
 
-constexpr uint32_t kMagic = 0x4D574B43;  // "CKWM"
-constexpr uint8_t kVersion = 3;
+constexpr uint32_t kWindowMarkMagic = 0x4D574B43;  // "CKWM"
+constexpr uint8_t kWindowMarkVersion = 3;
 constexpr uint64_t kMostRotations = uint64_t{1} << 60;
 
-constexpr size_t kGenerationsAt = 5;
-constexpr size_t kHeldAt = 6;
-constexpr size_t kZeroAt = 7;
-constexpr size_t kRotationAt = 8;
-constexpr size_t kNewestAt = 16;
-constexpr size_t kCrcAt = kNewestAt + kMarkBytes;
-static_assert(kCrcAt + kCrcBytes == kWindowMarkBytes);
+constexpr size_t kWindowMarkGenerationsAt = 5;
+constexpr size_t kWindowMarkHeldAt = 6;
+constexpr size_t kWindowMarkZeroAt = 7;
+constexpr size_t kWindowMarkRotationAt = 8;
+constexpr size_t kWindowMarkNewestAt = 16;
+constexpr size_t kWindowMarkCrcAt = kWindowMarkNewestAt + kMarkBytes;
+static_assert(kWindowMarkCrcAt + kCrcBytes == kWindowMarkBytes);
 
 }  // namespace
 
@@ -29,13 +29,13 @@ bool is_rotation(uint64_t generations, uint64_t held, uint64_t rotation) noexcep
 }
 
 std::vector<std::byte> encode_window_mark(const WindowMark& mark) {
-  std::vector<std::byte> bytes(kCrcAt);
-  put_front(kMagic, kVersion, bytes);
-  store_le(&bytes[kGenerationsAt], static_cast<uint8_t>(mark.generations));
-  store_le(&bytes[kHeldAt], static_cast<uint8_t>(mark.held));
-  store_le(&bytes[kRotationAt], mark.rotation);
+  std::vector<std::byte> bytes(kWindowMarkCrcAt);
+  put_front(kWindowMarkMagic, kWindowMarkVersion, bytes);
+  store_le(&bytes[kWindowMarkGenerationsAt], static_cast<uint8_t>(mark.generations));
+  store_le(&bytes[kWindowMarkHeldAt], static_cast<uint8_t>(mark.held));
+  store_le(&bytes[kWindowMarkRotationAt], mark.rotation);
   const std::vector<std::byte> newest = encode_mark(mark.newest);
-  std::copy(newest.begin(), newest.end(), &bytes[kNewestAt]);
+  std::copy(newest.begin(), newest.end(), &bytes[kWindowMarkNewestAt]);
   append_crc(bytes);
   return bytes;
 }
@@ -45,8 +45,8 @@ Result<WindowMark> decode_window_mark(std::span<const std::byte> bytes) {
     return corrupt("bytes that are no mark of a sliding window, expected " +
                    std::to_string(kWindowMarkBytes) + " that begin with CKWM");
   }
-  CUCKOO_TRY(
-      expect_version("mark of a sliding window", load_le<uint8_t>(&bytes[kVersionAt]), kVersion));
+  CUCKOO_TRY(expect_version("mark of a sliding window", load_le<uint8_t>(&bytes[kVersionAt]),
+                            kWindowMarkVersion));
   if (bytes.size() != kWindowMarkBytes) {
     return corrupt("mark of a sliding window of " + std::to_string(bytes.size()) +
                    " bytes, expected " + std::to_string(kWindowMarkBytes));
@@ -55,19 +55,19 @@ Result<WindowMark> decode_window_mark(std::span<const std::byte> bytes) {
     return corrupt("mark of a sliding window with a wrong checksum");
   }
   WindowMark mark;
-  mark.generations = load_le<uint8_t>(&bytes[kGenerationsAt]);
-  mark.held = load_le<uint8_t>(&bytes[kHeldAt]);
-  mark.rotation = load_le<uint64_t>(&bytes[kRotationAt]);
-  CUCKOO_ASSIGN_OR_RETURN(mark.newest, decode_mark(bytes.subspan(kNewestAt, kMarkBytes)));
+  mark.generations = load_le<uint8_t>(&bytes[kWindowMarkGenerationsAt]);
+  mark.held = load_le<uint8_t>(&bytes[kWindowMarkHeldAt]);
+  mark.rotation = load_le<uint64_t>(&bytes[kWindowMarkRotationAt]);
+  CUCKOO_ASSIGN_OR_RETURN(mark.newest, decode_mark(bytes.subspan(kWindowMarkNewestAt, kMarkBytes)));
   if (mark.generations < 2 || !is_rotation(mark.generations, mark.held, mark.rotation) ||
-      bytes[kZeroAt] != std::byte{0}) {
+      bytes[kWindowMarkZeroAt] != std::byte{0}) {
     return corrupt("mark of a sliding window that can't be");
   }
   return mark;
 }
 
 bool looks_like_window_mark(std::span<const std::byte> bytes) noexcept {
-  return has_magic(bytes, kMagic);
+  return has_magic(bytes, kWindowMarkMagic);
 }
 
 }  // namespace cuckoo::segments

@@ -13,21 +13,21 @@
 namespace cuckoo::segments {
 namespace {
 
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kWindowMessageVersion = 3;
 constexpr uint8_t kHasFrom = 1;  // the only flag
 
-constexpr size_t kLengthAt = 8;
-constexpr size_t kCapacityAt = 16;
-constexpr size_t kSectionsAt = 24;
-constexpr size_t kFlagsAt = 25;
-constexpr size_t kZeroAt = 26;
-constexpr size_t kToAt = 32;
-constexpr size_t kFromAt = kToAt + kWindowMarkBytes;
-constexpr size_t kHeaderBytes = kFromAt + kWindowMarkBytes;
-static_assert(kHeaderBytes == 144);
+constexpr size_t kWindowLengthAt = 8;
+constexpr size_t kWindowCapacityAt = 16;
+constexpr size_t kWindowSectionsAt = 24;
+constexpr size_t kWindowFlagsAt = 25;
+constexpr size_t kWindowZeroAt = 26;
+constexpr size_t kWindowToAt = 32;
+constexpr size_t kWindowFromAt = kWindowToAt + kWindowMarkBytes;
+constexpr size_t kWindowHeaderBytes = kWindowFromAt + kWindowMarkBytes;
+static_assert(kWindowHeaderBytes == 144);
 
 constexpr size_t kSectionHeaderBytes = 16;
-constexpr size_t kLeastBytes = kHeaderBytes + kSectionHeaderBytes + kCrcBytes;
+constexpr size_t kWindowLeastBytes = kWindowHeaderBytes + kSectionHeaderBytes + kCrcBytes;
 
 struct Section {
   uint64_t rotation = 0;
@@ -58,15 +58,15 @@ Error in_generation(uint64_t rotation, Status status) {
 class Writer {
  public:
   Writer(const WindowMessage& message, uint64_t limit)
-      : limit_(limit), from_(message.from.has_value()), bytes_(kHeaderBytes) {
-    put_front(kWindowMagic, kVersion, bytes_);
-    store_le(&bytes_[kCapacityAt], message.capacity);
-    store_le(&bytes_[kFlagsAt], from_ ? kHasFrom : uint8_t{0});
+      : limit_(limit), from_(message.from.has_value()), bytes_(kWindowHeaderBytes) {
+    put_front(kWindowMagic, kWindowMessageVersion, bytes_);
+    store_le(&bytes_[kWindowCapacityAt], message.capacity);
+    store_le(&bytes_[kWindowFlagsAt], from_ ? kHasFrom : uint8_t{0});
     const std::vector<std::byte> to = encode_window_mark(message.to);
-    std::copy(to.begin(), to.end(), &bytes_[kToAt]);
+    std::copy(to.begin(), to.end(), &bytes_[kWindowToAt]);
     if (from_) {
       const std::vector<std::byte> from = encode_window_mark(*message.from);
-      std::copy(from.begin(), from.end(), &bytes_[kFromAt]);
+      std::copy(from.begin(), from.end(), &bytes_[kWindowFromAt]);
     }
   }
 
@@ -91,9 +91,9 @@ class Writer {
     ++sections_;
   }
   std::vector<std::byte> finish() {
-    store_le(&bytes_[kLengthAt], uint64_t{bytes_.size() + kCrcBytes});
-    store_le(&bytes_[kSectionsAt], static_cast<uint8_t>(sections_));
-    const uint32_t crc = crc32c(checked_, crc32c(std::span(bytes_).first(kHeaderBytes)));
+    store_le(&bytes_[kWindowLengthAt], uint64_t{bytes_.size() + kCrcBytes});
+    store_le(&bytes_[kWindowSectionsAt], static_cast<uint8_t>(sections_));
+    const uint32_t crc = crc32c(checked_, crc32c(std::span(bytes_).first(kWindowHeaderBytes)));
     bytes_.resize(bytes_.size() + kCrcBytes);
     store_le(&bytes_[bytes_.size() - kCrcBytes], crc);
     return std::move(bytes_);
@@ -153,13 +153,13 @@ Status check_start(std::span<const std::byte> bytes, uint64_t size) {
   }
   if (bytes.size() >= kVersionAt + 4) {
     CUCKOO_TRY(expect_version("message of a sliding window", load_le<uint32_t>(&bytes[kVersionAt]),
-                              kVersion));
+                              kWindowMessageVersion));
   }
-  if (size < kLeastBytes || bytes.size() < kHeaderBytes) {
+  if (size < kWindowLeastBytes || bytes.size() < kWindowHeaderBytes) {
     return corrupt("message of a sliding window cut off: " + grouped(size) +
-                   " bytes, expected at least " + grouped(kLeastBytes));
+                   " bytes, expected at least " + grouped(kWindowLeastBytes));
   }
-  if (const auto length = load_le<uint64_t>(&bytes[kLengthAt]); length != size) {
+  if (const auto length = load_le<uint64_t>(&bytes[kWindowLengthAt]); length != size) {
     return corrupt("message of a sliding window of " + grouped(size) + " bytes, expected " +
                    grouped(length));
   }
@@ -185,12 +185,14 @@ Status check_marks(const Frame& frame) {
 Result<Frame> read_header(std::span<const std::byte> bytes, uint64_t size) {
   CUCKOO_TRY(check_start(bytes, size));
   Frame frame;
-  CUCKOO_ASSIGN_OR_RETURN(frame.to, decode_window_mark(bytes.subspan(kToAt, kWindowMarkBytes)));
-  const auto flags = load_le<uint8_t>(&bytes[kFlagsAt]);
-  frame.capacity = load_le<uint64_t>(&bytes[kCapacityAt]);
-  const std::span<const std::byte> from = bytes.subspan(kFromAt, kWindowMarkBytes);
+  CUCKOO_ASSIGN_OR_RETURN(frame.to,
+                          decode_window_mark(bytes.subspan(kWindowToAt, kWindowMarkBytes)));
+  const auto flags = load_le<uint8_t>(&bytes[kWindowFlagsAt]);
+  frame.capacity = load_le<uint64_t>(&bytes[kWindowCapacityAt]);
+  const std::span<const std::byte> from = bytes.subspan(kWindowFromAt, kWindowMarkBytes);
   if (flags > kHasFrom || frame.capacity < 1 || frame.capacity > kMaxCapacity ||
-      !all_zero(bytes.subspan(kZeroAt, kToAt - kZeroAt)) || (flags == 0 && !all_zero(from))) {
+      !all_zero(bytes.subspan(kWindowZeroAt, kWindowToAt - kWindowZeroAt)) ||
+      (flags == 0 && !all_zero(from))) {
     return corrupt("message of a sliding window with a header that can't be");
   }
   if (flags == kHasFrom) {
@@ -202,10 +204,10 @@ Result<Frame> read_header(std::span<const std::byte> bytes, uint64_t size) {
 
 Result<Frame> read_frame(std::span<const std::byte> bytes) {
   CUCKOO_ASSIGN_OR_RETURN(Frame frame, read_header(bytes, bytes.size()));
-  uint32_t crc = crc32c(bytes.first(kHeaderBytes));
+  uint32_t crc = crc32c(bytes.first(kWindowHeaderBytes));
   std::span<const std::byte> rest =
-      bytes.subspan(kHeaderBytes, bytes.size() - kHeaderBytes - kCrcBytes);
-  for (auto left = load_le<uint8_t>(&bytes[kSectionsAt]); left > 0; --left) {
+      bytes.subspan(kWindowHeaderBytes, bytes.size() - kWindowHeaderBytes - kCrcBytes);
+  for (auto left = load_le<uint8_t>(&bytes[kWindowSectionsAt]); left > 0; --left) {
     if (rest.size() < kSectionHeaderBytes) {
       return corrupt("message of a sliding window that lacks sections");
     }
@@ -388,8 +390,8 @@ bool looks_like_window_message(std::span<const std::byte> bytes) noexcept {
 }
 
 bool looks_like_window_changes(std::span<const std::byte> bytes) noexcept {
-  return looks_like_window_message(bytes) && bytes.size() > kFlagsAt &&
-         load_le<uint8_t>(&bytes[kFlagsAt]) == kHasFrom;
+  return looks_like_window_message(bytes) && bytes.size() > kWindowFlagsAt &&
+         load_le<uint8_t>(&bytes[kWindowFlagsAt]) == kHasFrom;
 }
 
 Result<WindowImage> decode_window_image(std::span<const std::byte> bytes) {

@@ -93,7 +93,7 @@ KeyDomain Build::domain() const noexcept {
   return domain;
 }
 
-std::string shown(sqlite3_value* value) { return printable(text_argument(value)); }
+std::string shown_argument(sqlite3_value* value) { return printable(text_argument(value)); }
 
 template <FilterKind kKind>
 constexpr const char* kBuildName = kKind == FilterKind::kCuckoo ? "cuckoo_build" : "bloom_build";
@@ -123,14 +123,15 @@ std::unique_ptr<Build> start_build(FilterKind kind, const std::string& name, int
     spec.rate = sqlite3_value_double(values[kRate]);
     if ((type != SQLITE_FLOAT && type != SQLITE_INTEGER) ||
         !(spec.rate >= kMinRate && spec.rate <= kMaxRate)) {
-      throw refuse("fpr is \"" + shown(values[kRate]) + "\", expected a number from 2^-30 to 0.25");
+      throw refuse("fpr is \"" + shown_argument(values[kRate]) +
+                   "\", expected a number from 2^-30 to 0.25");
     }
   }
   if (given(kCapacity)) {
     const std::optional<double> number = parse_number(text_argument(values[kCapacity]));
     if (!number || *number < 1 || *number > static_cast<double>(kMaxCapacity) ||
         std::floor(*number) != *number) {
-      throw refuse("capacity is \"" + shown(values[kCapacity]) +
+      throw refuse("capacity is \"" + shown_argument(values[kCapacity]) +
                    "\", expected a whole number from 1 to 2^40");
     }
     capacity = static_cast<uint64_t>(*number);
@@ -140,13 +141,13 @@ std::unique_ptr<Build> start_build(FilterKind kind, const std::string& name, int
   build->capacity = capacity;
   if (given(kSeed)) {
     if (sqlite3_value_numeric_type(values[kSeed]) != SQLITE_INTEGER) {
-      throw refuse("seed is \"" + shown(values[kSeed]) + "\", expected a 64-bit integer");
+      throw refuse("seed is \"" + shown_argument(values[kSeed]) + "\", expected a 64-bit integer");
     }
     build->seed = static_cast<uint64_t>(sqlite3_value_int64(values[kSeed]));
   }
   if (given(kHashes)) {
     if (lower(text_argument(values[kHashes])) != "hashes") {
-      throw refuse("the fifth argument is \"" + shown(values[kHashes]) +
+      throw refuse("the fifth argument is \"" + shown_argument(values[kHashes]) +
                    "\", expected 'hashes' or NULL");
     }
     build->with_hashes = true;

@@ -56,15 +56,6 @@ bool is_harmless_type(const std::string& type) {
   return words.find_first_not_of(' ') != std::string::npos;
 }
 
-// Returns whether the table is STRICT. There a column ANY has no affinity; in any other table ANY
-// means NUMERIC.
-bool is_strict(sqlite3* db, const GuardedTable& table) {
-  constexpr int kStrict = 5;
-  Statement list(
-      db, sql_text(R"(PRAGMA "%w".table_list("%w"))", table.schema.c_str(), table.name.c_str()));
-  return list.step() && list.integer(kStrict) != 0;
-}
-
 // Refuses anything but an ordinary table. Then spells the name as the schema does.
 void expect_ordinary_table(sqlite3* db, GuardedTable& table) {
   SchemaRows rows(db, table.schema, "type = 'table' OR type = 'view'");
@@ -93,7 +84,7 @@ int read_columns(sqlite3* db, GuardedTable& table) {
       ++in_primary_key;
       alias = equal_names(type, "INTEGER") ? static_cast<int>(table.columns.size()) : -1;
     }
-    const bool any = equal_names(type, "ANY") && is_strict(db, table);
+    const bool any = equal_names(type, "ANY") && is_strict(db, table.schema, table.name);
     column.affinity = any ? Affinity::kNone : affinity_of(type);
     column.type = !any && is_harmless_type(type) ? type : type_of_affinity(column.affinity);
     const char* collation = nullptr;

@@ -29,7 +29,7 @@ constexpr uint64_t kFewWords = uint64_t{1} << 20;  // 8 MB of hashes
 std::string number(double value) { return sql_text("%.9g", value); }
 
 // Returns "fpr 0.001", "fingerprint_bits 12", or "bits_per_key 10, hashes 7".
-std::string size_text(const FilterSpec& spec) {
+std::string size_of_spec(const FilterSpec& spec) {
   if (spec.fingerprint_bits != 0) {
     return "fingerprint_bits " + std::to_string(spec.fingerprint_bits);
   }
@@ -240,8 +240,8 @@ std::vector<std::byte> ImageUnion::encode() {
 void ImageUnion::plan_for(const ImageHeader& theirs) {
   const FilterSpec spec = segments::created_spec(theirs.spec);
   if (!one_own_size(spec, spec_)) {
-    conflict_ = "the images differ in their size (" + size_text(spec_) + ", and " +
-                size_text(spec) + "); build all with the same options";
+    conflict_ = "the images differ in their size (" + size_of_spec(spec_) + ", and " +
+                size_of_spec(spec) + "); build all with the same options";
     if (other_layout_) {
       throw refuse(conflict_);
     }
@@ -274,7 +274,7 @@ void ImageUnion::check_plan(uint64_t hash_count) const {
   options.spec = spec_;
   options.width = hashes_.width();
   if (options.width == HashWidth::k47Bits && capacity_ > options.most_items_by_hashes()) {
-    throw refuse("an image has hashes of 47 bits, and " + size_text(spec_) +
+    throw refuse("an image has hashes of 47 bits, and " + size_of_spec(spec_) +
                  " with a capacity of " + std::to_string(capacity_) +
                  " needs 63; build all images with that, or unite the others only");
   }

@@ -14,38 +14,40 @@ namespace cuckoo {
 namespace {
 
 // The columns in the order of the declaration.
-enum Column : int {
-  kSchema,
-  kName,
-  kKind,
-  kItems,
-  kCapacity,
-  kLoadFactor,
-  kFpr,
-  kFprNow,
-  kBitsPerKey,
-  kFingerprintBits,
-  kHashes,
-  kGenerations,
-  kGenerationItems,
-  kMemoryBytes,
-  kDiskBytes,
-  kLogEntries,
-  kProbes,
-  kPositives,
-  kUnique,
-  kCollation,
-  kKeyTypes,
-  kMark,
-  kMarkFrom,
-  kMessage,
-  kAdds,
-  kRemoves,
-  kSegments,
-  kPart,
-  kParts,
-  kError,
-  kFilterArgument,
+struct InfoColumn {
+  enum : int {
+    kSchema,
+    kName,
+    kKind,
+    kItems,
+    kCapacity,
+    kLoadFactor,
+    kFpr,
+    kFprNow,
+    kBitsPerKey,
+    kFingerprintBits,
+    kHashes,
+    kGenerations,
+    kGenerationItems,
+    kMemoryBytes,
+    kDiskBytes,
+    kLogEntries,
+    kProbes,
+    kPositives,
+    kUnique,
+    kCollation,
+    kKeyTypes,
+    kMark,
+    kMarkFrom,
+    kMessage,
+    kAdds,
+    kRemoves,
+    kSegments,
+    kPart,
+    kParts,
+    kError,
+    kFilterArgument,
+  };
 };
 
 void result_share(sqlite3_context* context, double part, uint64_t whole) {
@@ -64,20 +66,20 @@ struct Figures {
 
 void figures_column(sqlite3_context* context, int column, const Figures& figures) {
   switch (column) {
-    case kKind:
+    case InfoColumn::kKind:
       return sqlite3_result_text(context, module_name(module_of(figures.kind)), -1, SQLITE_STATIC);
-    case kCapacity:
+    case InfoColumn::kCapacity:
       return result_count(context, figures.capacity);
-    case kLoadFactor:
+    case InfoColumn::kLoadFactor:
       return sqlite3_result_double(context, figures.load_factor);
-    case kBitsPerKey:
+    case InfoColumn::kBitsPerKey:
       return result_share(context, static_cast<double>(figures.bits), figures.capacity);
-    case kFingerprintBits:
+    case InfoColumn::kFingerprintBits:
       if (figures.fingerprint_bits != 0) {
         sqlite3_result_double(context, std::round(100 * figures.fingerprint_bits) / 100);
       }
       return;
-    case kHashes:
+    case InfoColumn::kHashes:
       return sqlite3_result_int64(context, figures.places_per_key);
     default:
       return;
@@ -99,7 +101,7 @@ Figures figures_of(const segments::ImageHeader& header, const segments::PieceSet
 
 // Shows the key's collation or types. The types are NULL if they are not all known.
 void key_column(sqlite3_context* context, int column, const KeyDomain& keys) {
-  if (column == kCollation) {
+  if (column == InfoColumn::kCollation) {
     result_text(context, collations_text(keys.form));
   } else if (keys.knows_types()) {
     result_text(context, key_types_text(keys));
@@ -143,7 +145,7 @@ std::string FilterInfo::declaration() const {
 bool FilterInfo::best_index(sqlite3_index_info* info) {
   info->estimatedCost = 1000;
   info->estimatedRows = 10;
-  if (!take_arguments(info, kFilterArgument)) {
+  if (!take_arguments(info, InfoColumn::kFilterArgument)) {
     return false;
   }
   if (info->idxNum != 0) {
@@ -197,7 +199,7 @@ void FilterInfo::Cursor::next() {
 }
 
 void FilterInfo::Cursor::column(sqlite3_context* context, int column) {
-  if (column == kFilterArgument) {
+  if (column == InfoColumn::kFilterArgument) {
     argument_.result(context);
   } else if (message_) {
     message_column(context, column);
@@ -216,33 +218,33 @@ void FilterInfo::Cursor::message_column(sqlite3_context* context, int column) co
   };
   const MessageInfo& info = *message_;
   switch (column) {
-    case kKind:
+    case InfoColumn::kKind:
       if (info.kind) {
         sqlite3_result_text(context, module_name(module_of(*info.kind)), -1, SQLITE_STATIC);
       }
       return;
-    case kItems:
+    case InfoColumn::kItems:
       return count(info.items);
-    case kDiskBytes:
+    case InfoColumn::kDiskBytes:
       return result_count(context, info.bytes);
-    case kCollation:
-    case kKeyTypes:
+    case InfoColumn::kCollation:
+    case InfoColumn::kKeyTypes:
       return info.keys ? key_column(context, column, *info.keys) : void();
-    case kMark:
+    case InfoColumn::kMark:
       return result_mark(context, info.to);
-    case kMarkFrom:
+    case InfoColumn::kMarkFrom:
       return result_mark(context, info.from);
-    case kMessage:
+    case InfoColumn::kMessage:
       return sqlite3_result_text(context, info.message, -1, SQLITE_STATIC);
-    case kAdds:
+    case InfoColumn::kAdds:
       return count(info.adds);
-    case kRemoves:
+    case InfoColumn::kRemoves:
       return count(info.removes);
-    case kSegments:
+    case InfoColumn::kSegments:
       return count(info.segments);
-    case kPart:
+    case InfoColumn::kPart:
       return info.parts > 0 ? result_count(context, info.part) : void();
-    case kParts:
+    case InfoColumn::kParts:
       return info.parts > 0 ? result_count(context, info.parts) : void();
     default:
       return;
@@ -251,32 +253,32 @@ void FilterInfo::Cursor::message_column(sqlite3_context* context, int column) co
 
 void FilterInfo::Cursor::image_column(sqlite3_context* context, int column) const {
   switch (column) {
-    case kItems: {
+    case InfoColumn::kItems: {
       const std::vector<uint64_t> items = image_->generation_items();
       return result_count(context, std::accumulate(items.begin(), items.end(), uint64_t{0}));
     }
-    case kFpr:
+    case InfoColumn::kFpr:
       return sqlite3_result_double(context, image_->target_rate());
-    case kFprNow:
+    case InfoColumn::kFprNow:
       return sqlite3_result_double(context, image_->rate_now());
-    case kGenerations:
+    case InfoColumn::kGenerations:
       return result_count(context, image_->generations());
-    case kGenerationItems:
+    case InfoColumn::kGenerationItems:
       return result_text(context, joined(image_->generation_items()));
-    case kMemoryBytes:
+    case InfoColumn::kMemoryBytes:
       return result_count(context, image_->memory_bytes());
-    case kDiskBytes:
+    case InfoColumn::kDiskBytes:
       return result_count(context, image_->bytes());
-    case kLogEntries:
+    case InfoColumn::kLogEntries:
       return result_count(context, image_->hash_count());
-    case kCollation:
-    case kKeyTypes:
+    case InfoColumn::kCollation:
+    case InfoColumn::kKeyTypes:
       return key_column(context, column, image_->keys());
-    case kMark:
+    case InfoColumn::kMark:
       return result_mark(context, image_->mark());
-    case kMessage:
+    case InfoColumn::kMessage:
       return sqlite3_result_text(context, "image", -1, SQLITE_STATIC);
-    case kSegments:
+    case InfoColumn::kSegments:
       return result_count(context, image_->segments());
     default:
       return figures_column(context, column, figures_of(image_->header(), image_->pieces()));
@@ -285,49 +287,50 @@ void FilterInfo::Cursor::image_column(sqlite3_context* context, int column) cons
 
 void FilterInfo::Cursor::table_column(sqlite3_context* context, int column) {
   const TableRows<LiveFilter>::Found& found = rows_.row();
-  if (column == kSchema) {
+  if (column == InfoColumn::kSchema) {
     return result_text(context, found.schema);
   }
-  if (column == kName) {
+  if (column == InfoColumn::kName) {
     return result_text(context, found.table);
   }
   if (!found.error.empty()) {
-    return column == kError ? result_text(context, found.error) : sqlite3_result_null(context);
+    return column == InfoColumn::kError ? result_text(context, found.error)
+                                        : sqlite3_result_null(context);
   }
   LiveFilter& live = *found.live;
   live.follow();
   const segments::FilterWindow& filter = live.filter();
   switch (column) {
-    case kError:
+    case InfoColumn::kError:
       return;
-    case kCollation:
-    case kKeyTypes:
+    case InfoColumn::kCollation:
+    case InfoColumn::kKeyTypes:
       return key_column(context, column, live.key_domain());
-    case kMark:
+    case InfoColumn::kMark:
       return result_mark(context, FilterMessages(live).mark());
-    case kItems:
+    case InfoColumn::kItems:
       return result_count(context, filter.items());
-    case kFpr:
+    case InfoColumn::kFpr:
       return sqlite3_result_double(context, filter.target_rate());
-    case kFprNow:
+    case InfoColumn::kFprNow:
       return sqlite3_result_double(context, filter.rate_now());
-    case kGenerations:
+    case InfoColumn::kGenerations:
       return result_count(context, filter.options().generations);
-    case kGenerationItems:
+    case InfoColumn::kGenerationItems:
       return result_text(context, joined(filter.generation_items()));
-    case kMemoryBytes:
+    case InfoColumn::kMemoryBytes:
       return result_count(context, filter.memory_bytes());
-    case kDiskBytes:
+    case InfoColumn::kDiskBytes:
       return result_count(context, disk_bytes(live, table_.connection().db()));
-    case kLogEntries:
+    case InfoColumn::kLogEntries:
       return result_count(context, filter.log_entries());
-    case kProbes:
+    case InfoColumn::kProbes:
       return result_count(context, live.probes());
-    case kPositives:
+    case InfoColumn::kPositives:
       return result_count(context, live.positives());
-    case kUnique:
+    case InfoColumn::kUnique:
       return sqlite3_result_int(context, filter.options().unique ? 1 : 0);
-    case kSegments:
+    case InfoColumn::kSegments:
       return filter.options().generations > 1 ? void()
                                               : result_count(context, filter.newest().segments());
     default:

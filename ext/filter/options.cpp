@@ -15,49 +15,49 @@ namespace {
 // The format of the shadow tables. No release had an earlier format.
 constexpr uint32_t kFormat = 3;
 
-constexpr OptionSpec kCapacity = {"capacity",
-                                  OptionKind::kWhole,
-                                  1,
-                                  static_cast<double>(kMaxCapacity),
-                                  "a whole number from 1 to 2^40",
-                                  {}};
-constexpr OptionSpec kFpr = {"fpr",    OptionKind::kNumber,           kMinRate,
-                             kMaxRate, "a number from 2^-30 to 0.25", {}};
-constexpr OptionSpec kGrowth = {"growth", OptionKind::kSwitch, 0, 0, "on or off", {}};
-constexpr OptionSpec kSeed = {"seed", OptionKind::kSeed, 0, 0, "a 64-bit integer", {}};
-constexpr OptionSpec kSeedOf = {"seed_of", OptionKind::kName, 0, 0, "the name of a filter table",
-                                {}};
-constexpr OptionSpec kSource = {
+constexpr OptionSpec kCapacitySpec = {"capacity",
+                                      OptionKind::kWhole,
+                                      1,
+                                      static_cast<double>(kMaxCapacity),
+                                      "a whole number from 1 to 2^40",
+                                      {}};
+constexpr OptionSpec kFprSpec = {"fpr",    OptionKind::kNumber,           kMinRate,
+                                 kMaxRate, "a number from 2^-30 to 0.25", {}};
+constexpr OptionSpec kGrowthSpec = {"growth", OptionKind::kSwitch, 0, 0, "on or off", {}};
+constexpr OptionSpec kSeedSpec = {"seed", OptionKind::kSeed, 0, 0, "a 64-bit integer", {}};
+constexpr OptionSpec kSeedOfSpec = {
+    "seed_of", OptionKind::kName, 0, 0, "the name of a filter table", {}};
+constexpr OptionSpec kSourceSpec = {
     "source", OptionKind::kSource, 0, 0, "table(column) or table(expression)", {}};
-constexpr OptionSpec kWhere = {
+constexpr OptionSpec kWhereSpec = {
     "where", OptionKind::kName, 0, 0, "a condition on the columns of the source", {}};
-constexpr OptionSpec kTriggers = {"triggers", OptionKind::kSwitch, 0, 0, "on or off", {}};
-constexpr OptionSpec kGenerations = {"generations",
-                                     OptionKind::kWhole,
-                                     1,
-                                     static_cast<double>(kMaxGenerations),
-                                     "a whole number from 1 to 64",
-                                     {}};
+constexpr OptionSpec kTriggersSpec = {"triggers", OptionKind::kSwitch, 0, 0, "on or off", {}};
+constexpr OptionSpec kGenerationsSpec = {"generations",
+                                         OptionKind::kWhole,
+                                         1,
+                                         static_cast<double>(kMaxGenerations),
+                                         "a whole number from 1 to 64",
+                                         {}};
 
-constexpr OptionSpec kUnique = {"unique", OptionKind::kSwitch, 0, 0, "on or off", {}};
+constexpr OptionSpec kUniqueSpec = {"unique", OptionKind::kSwitch, 0, 0, "on or off", {}};
 
 constexpr OptionSpec kCuckooSpecs[] = {
-    kCapacity,
-    kFpr,
+    kCapacitySpec,
+    kFprSpec,
     {"fingerprint_bits", OptionKind::kWhole, 4, 32, "a whole number from 4 to 32", {}},
-    kGrowth,
-    kSeed,
-    kSeedOf,
-    kSource,
-    kWhere,
-    kTriggers,
-    kGenerations,
-    kUnique,
+    kGrowthSpec,
+    kSeedSpec,
+    kSeedOfSpec,
+    kSourceSpec,
+    kWhereSpec,
+    kTriggersSpec,
+    kGenerationsSpec,
+    kUniqueSpec,
 };
 
 constexpr OptionSpec kBloomSpecs[] = {
-    kCapacity,
-    kFpr,
+    kCapacitySpec,
+    kFprSpec,
     {"bits_per_key",
      OptionKind::kNumber,
      kMinBitsPerKey,
@@ -68,14 +68,14 @@ constexpr OptionSpec kBloomSpecs[] = {
     {"layout", OptionKind::kWord, 0, 0, "standard or blocked", "standard blocked"},
     {"counting", OptionKind::kSwitch, 0, 0, "on or off", {}},
     {"hash", OptionKind::kWord, 0, 0, "xxh3 or murmur2", "xxh3 murmur2"},
-    kGrowth,
-    kSeed,
-    kSeedOf,
-    kSource,
-    kWhere,
-    kTriggers,
-    kGenerations,
-    kUnique,
+    kGrowthSpec,
+    kSeedSpec,
+    kSeedOfSpec,
+    kSourceSpec,
+    kWhereSpec,
+    kTriggersSpec,
+    kGenerationsSpec,
+    kUniqueSpec,
 };
 
 // A filter with at most so many cells can have hashes of 47 bits.

@@ -12,7 +12,9 @@ namespace cuckoo {
 namespace {
 
 // The columns in the order of the declaration; the arguments are hidden.
-enum Column : int { kPart, kParts, kPiece, kFilter, kMark, kBytes, kHashes };
+struct PartColumn {
+  enum : int { kPart, kParts, kPiece, kFilter, kMark, kBytes, kHashes };
+};
 constexpr int kThreeGiven = 7;
 constexpr int kAllGiven = 15;
 
@@ -29,13 +31,14 @@ std::string FilterParts::declaration() const {
 }
 
 bool FilterParts::best_index(sqlite3_index_info* info) {
-  if (!take_arguments(info, kFilter)) {
+  if (!take_arguments(info, PartColumn::kFilter)) {
     return false;
   }
   // Parts come in ascending order. SQLite is told so, because a sort would hold all of them.
-  info->orderByConsumed =
-      info->nOrderBy == 1 && info->aOrderBy[0].iColumn == kPart && info->aOrderBy[0].desc == 0 ? 1
-                                                                                               : 0;
+  info->orderByConsumed = info->nOrderBy == 1 && info->aOrderBy[0].iColumn == PartColumn::kPart &&
+                                  info->aOrderBy[0].desc == 0
+                              ? 1
+                              : 0;
   info->estimatedCost = 1e6;
   info->estimatedRows = 100;
   return true;
@@ -118,17 +121,17 @@ void FilterParts::Cursor::make() {
 
 void FilterParts::Cursor::column(sqlite3_context* context, int column) {
   switch (column) {
-    case kPart:
+    case PartColumn::kPart:
       return result_count(context, index_ + 1);
-    case kParts:
+    case PartColumn::kParts:
       return result_count(context, cut_.parts());
-    case kPiece:
+    case PartColumn::kPiece:
       return result_blob(context, piece_);
-    case kFilter:
+    case PartColumn::kFilter:
       return name_argument_.result(context);
-    case kMark:
+    case PartColumn::kMark:
       return mark_argument_.result(context);
-    case kBytes:
+    case PartColumn::kBytes:
       return bytes_argument_.result(context);
     default:
       return hashes_argument_.result(context);

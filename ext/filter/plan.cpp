@@ -15,19 +15,21 @@ namespace cuckoo {
 namespace {
 
 // The columns in the order of the declaration; the arguments are hidden.
-enum Column : int {
-  kModule,
-  kLayout,
-  kOptions,
-  kBitsPerKey,
-  kHashes,
-  kMemoryBytes,
-  kDiskBytesGrowthOn,
-  kDiskBytesGrowthOff,
-  kImageBytes,
-  kCapacity,
-  kFpr,
-  kBytes,
+struct PlanColumn {
+  enum : int {
+    kModule,
+    kLayout,
+    kOptions,
+    kBitsPerKey,
+    kHashes,
+    kMemoryBytes,
+    kDiskBytesGrowthOn,
+    kDiskBytesGrowthOff,
+    kImageBytes,
+    kCapacity,
+    kFpr,
+    kBytes,
+  };
 };
 constexpr int kTwoGiven = 3;    // as bits
 constexpr int kBytesGiven = 4;  // also if it is NULL
@@ -51,18 +53,9 @@ double rate_of(int number) noexcept {
                  " capacity, fpr and bytes, and NULL for the third");
 }
 
-const OptionSpec& spec_named(std::string_view name) {
-  for (const OptionSpec& spec : option_specs(FilterModule::kCuckoo)) {
-    if (spec.name == name) {
-      return spec;
-    }
-  }
-  throw SqlError(SQLITE_INTERNAL, "filter_plan: no such option");
-}
-
 // Returns a number in the range that the option has.
 double number_argument(sqlite3_value* value, std::string_view option) {
-  const OptionSpec& spec = spec_named(option);
+  const OptionSpec& spec = spec_named(option_specs(FilterModule::kCuckoo), option);
   const int type = sqlite3_value_numeric_type(value);
   const double number = sqlite3_value_double(value);
   const bool whole = spec.kind != OptionKind::kWhole || std::floor(number) == number;
@@ -109,7 +102,7 @@ std::string FilterPlans::declaration() const {
 }
 
 bool FilterPlans::best_index(sqlite3_index_info* info) {
-  if (!cuckoo::take_arguments(info, kCapacity)) {
+  if (!cuckoo::take_arguments(info, PlanColumn::kCapacity)) {
     return false;
   }
   info->estimatedCost = 100;
@@ -303,30 +296,30 @@ void FilterPlans::Cursor::column(sqlite3_context* context, int column) {
   const FilterKind kind = kKinds[row_];
   const auto row_bytes = static_cast<uint32_t>(options_of(kind, true).row_bytes());
   switch (column) {
-    case kModule:
+    case PlanColumn::kModule:
       return sqlite3_result_text(context, module_name(module_of(kind)), -1, SQLITE_STATIC);
-    case kLayout:
+    case PlanColumn::kLayout:
       return kind == FilterKind::kCuckoo
                  ? sqlite3_result_null(context)
                  : sqlite3_result_text(context, traits_of(kind).name, -1, SQLITE_STATIC);
-    case kOptions:
+    case PlanColumn::kOptions:
       return result_text(context, options_text(kind));
-    case kBitsPerKey:
+    case PlanColumn::kBitsPerKey:
       return sqlite3_result_double(context, growing_.bits_per_key);
-    case kHashes:
+    case PlanColumn::kHashes:
       return sqlite3_result_int64(context, growing_.places_per_key);
-    case kMemoryBytes:
+    case PlanColumn::kMemoryBytes:
       return result_count(context, growing_.memory_bytes);
-    case kDiskBytesGrowthOn:
+    case PlanColumn::kDiskBytesGrowthOn:
       return result_count(context, growing_.disk_bytes(row_bytes, database_page_bytes_));
-    case kDiskBytesGrowthOff:
+    case PlanColumn::kDiskBytesGrowthOff:
       return result_count(context, fixed_.disk_bytes(row_bytes, database_page_bytes_));
-    case kImageBytes:
+    case PlanColumn::kImageBytes:
       return result_count(context, growing_.image_bytes);
-    case kCapacity:
+    case PlanColumn::kCapacity:
       return unknown_ == Unknown::kCapacity ? result_count(context, capacity_)
                                             : capacity_argument_.result(context);
-    case kFpr:
+    case PlanColumn::kFpr:
       return unknown_ == Unknown::kRate ? sqlite3_result_double(context, rate_)
                                         : rate_argument_.result(context);
     default:

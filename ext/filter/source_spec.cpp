@@ -14,14 +14,6 @@ using Kind = SqlToken::Kind;
 // The plan of the source row has a bit for each column.
 constexpr size_t kMostColumns = 30;
 
-// Returns whether the table is STRICT. There a column ANY has no affinity; in any other table ANY
-// means NUMERIC.
-bool is_strict(sqlite3* db, const std::string& schema, const std::string& table) {
-  constexpr int kStrict = 5;
-  Statement list(db, sql_text(R"(PRAGMA "%w".table_list("%w"))", schema.c_str(), table.c_str()));
-  return list.step() && list.integer(kStrict) != 0;
-}
-
 bool is_rowid_name(std::string_view name) {
   return equal_names(name, "rowid") || equal_names(name, "oid") || equal_names(name, "_rowid_");
 }

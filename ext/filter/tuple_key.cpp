@@ -10,10 +10,11 @@
 namespace cuckoo {
 namespace {
 
-constexpr char kMagic[] = {'C', 'K', 'T'};
-constexpr size_t kFrontBytes = sizeof kMagic + 1;
+constexpr char kTupleMagic[] = {'C', 'K', 'T'};
+constexpr size_t kTupleFrontBytes = sizeof kTupleMagic + 1;
 constexpr size_t kColumnFrontBytes = 5;
-constexpr size_t kMostBytes = size_t{1} << 30;  // nearly the most that SQLite lets one value have
+constexpr size_t kMostTupleBytes = size_t{1}
+                                   << 30;  // nearly the most that SQLite lets one value have
 
 }  // namespace
 
@@ -34,7 +35,7 @@ KeyView TupleKey::make(const KeyDomain& keys, sqlite3_value** values) {
 }
 
 void TupleKey::begin(size_t columns) {
-  const char front[] = {kMagic[0], kMagic[1], kMagic[2], static_cast<char>(columns)};
+  const char front[] = {kTupleMagic[0], kTupleMagic[1], kTupleMagic[2], static_cast<char>(columns)};
   buffer_.assign(front, sizeof front);
   columns_ = 0;
   types_ = 0;
@@ -70,7 +71,7 @@ void TupleKey::put(KeyKind kind, const void* content, size_t size) {
   front[0] = static_cast<std::byte>(kind);
   store_le(&front[1], static_cast<uint32_t>(size));
   buffer_.append(reinterpret_cast<const char*>(front), sizeof front);
-  if (buffer_.size() + size > kMostBytes) {
+  if (buffer_.size() + size > kMostTupleBytes) {
     throw SqlError(SQLITE_TOOBIG, "a key of several columns has more than 1 GB");
   }
   if (size > 0) {  // a zeroblob of no bytes may have no content
@@ -123,15 +124,16 @@ static bool take_column(std::span<const std::byte>& rest, KeyView& key) noexcept
 }
 
 std::optional<TupleColumns> decode_tuple(std::span<const std::byte> bytes) noexcept {
-  if (bytes.size() < kFrontBytes || std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0) {
+  if (bytes.size() < kTupleFrontBytes ||
+      std::memcmp(bytes.data(), kTupleMagic, sizeof kTupleMagic) != 0) {
     return std::nullopt;
   }
   TupleColumns columns;
-  columns.count = static_cast<size_t>(bytes[sizeof kMagic]);
+  columns.count = static_cast<size_t>(bytes[sizeof kTupleMagic]);
   if (columns.count < 2 || columns.count > kMaxKeyColumns) {
     return std::nullopt;
   }
-  std::span<const std::byte> rest = bytes.subspan(kFrontBytes);
+  std::span<const std::byte> rest = bytes.subspan(kTupleFrontBytes);
   for (size_t i = 0; i < columns.count; ++i) {
     if (!take_column(rest, columns.keys[i])) {
       return std::nullopt;

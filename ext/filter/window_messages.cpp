@@ -16,7 +16,7 @@ using segments::WindowMark;
 using segments::WindowMessage;
 
 // Returns nothing for a mark of a single filter, because a window never had it.
-std::optional<WindowMark> own_mark(const char* function, std::span<const std::byte> mark) {
+std::optional<WindowMark> own_window_mark(const char* function, std::span<const std::byte> mark) {
   return segments::decode_mark(mark).ok()
              ? std::nullopt
              : std::optional(expect_mark(function, segments::decode_window_mark(mark)));
@@ -49,7 +49,7 @@ std::vector<std::byte> WindowMessages::changes_since(const char* function,
                                                      std::optional<std::span<const std::byte>> mark,
                                                      bool with_hashes, uint64_t limit) {
   segments::FilterWindow& window = live_.filter();
-  const std::optional<WindowMark> from = mark ? own_mark(function, *mark) : std::nullopt;
+  const std::optional<WindowMark> from = mark ? own_window_mark(function, *mark) : std::nullopt;
   if (from) {
     Result<std::optional<WindowMessage>> changes = window.changes_since(*from, with_hashes);
     throw_if(live_.table(), changes.take_status());
@@ -61,7 +61,7 @@ std::vector<std::byte> WindowMessages::changes_since(const char* function,
 }
 
 std::optional<uint64_t> WindowMessages::behind(std::span<const std::byte> mark) {
-  const std::optional<WindowMark> from = own_mark("filter_behind", mark);
+  const std::optional<WindowMark> from = own_window_mark("filter_behind", mark);
   if (!from) {
     return std::nullopt;
   }

@@ -7,54 +7,58 @@ namespace cuckoo {
 namespace {
 
 // The columns, in the order of the declaration.
-enum InfoColumn : int {
-  kSchema,
-  kName,
-  kEntries,
-  kSizeBytes,
-  kSectorCount,
-  kSectorSize,
-  kEraseBlock,
-  kProgramUnit,
-  kEndurance,
-  kDigest,
-  kLiveBytes,
-  kDeadBytes,
-  kFreeBytes,
-  kChargedBytes,
-  kUsableBytes,
-  kLoadFactor,
-  kIndexBytes,
-  kSlotMoves,
-  kExpansions,
-  kSectorReads,
-  kRecordReads,
-  kFalseReads,
-  kBytesWritten,
-  kBytesProgrammed,
-  kWriteAmplification,
-  kErases,
-  kEraseMin,
-  kEraseAvg,
-  kEraseMax,
-  kBadBlocks,
-  kCollections,
-  kCheckpoints,
-  kMemoryBytes,
-  kError,
-  kInfoArgument,
+struct FlashInfoColumn {
+  enum : int {
+    kSchema,
+    kName,
+    kEntries,
+    kSizeBytes,
+    kSectorCount,
+    kSectorSize,
+    kEraseBlock,
+    kProgramUnit,
+    kEndurance,
+    kDigest,
+    kLiveBytes,
+    kDeadBytes,
+    kFreeBytes,
+    kChargedBytes,
+    kUsableBytes,
+    kLoadFactor,
+    kIndexBytes,
+    kSlotMoves,
+    kExpansions,
+    kSectorReads,
+    kRecordReads,
+    kFalseReads,
+    kBytesWritten,
+    kBytesProgrammed,
+    kWriteAmplification,
+    kErases,
+    kEraseMin,
+    kEraseAvg,
+    kEraseMax,
+    kBadBlocks,
+    kCollections,
+    kCheckpoints,
+    kMemoryBytes,
+    kError,
+    kInfoArgument,
+  };
 };
 
 constexpr int kSurveys = 2;  // in idxNum, beside 1 for the argument
 
-enum SectorColumn : int {
-  kSector,
-  kState,
-  kEraseCount,
-  kSectorLive,
-  kSectorDead,
-  kSectorFree,
-  kSectorArgument,
+struct SectorColumn {
+  enum : int {
+    kSector,
+    kState,
+    kEraseCount,
+    kSectorLive,
+    kSectorDead,
+    kSectorFree,
+    kSectorArgument,
+  };
 };
 
 // Returns nothing for NULL.
@@ -88,15 +92,16 @@ std::string FlashInfo::declaration() const {
 bool FlashInfo::best_index(sqlite3_index_info* info) {
   info->estimatedCost = 1000;
   info->estimatedRows = 10;
-  if (!take_arguments(info, kInfoArgument)) {
+  if (!take_arguments(info, FlashInfoColumn::kInfoArgument)) {
     return false;
   }
   if (info->idxNum == 1) {
     info->estimatedCost = 10;
     info->estimatedRows = 1;
   }
-  constexpr uint64_t kSpace =
-      uint64_t{1} << kLiveBytes | uint64_t{1} << kDeadBytes | uint64_t{1} << kFreeBytes;
+  constexpr uint64_t kSpace = uint64_t{1} << FlashInfoColumn::kLiveBytes |
+                              uint64_t{1} << FlashInfoColumn::kDeadBytes |
+                              uint64_t{1} << FlashInfoColumn::kFreeBytes;
   if ((info->colUsed & kSpace) != 0) {
     info->idxNum |= kSurveys;
   }
@@ -131,20 +136,20 @@ void FlashInfo::Cursor::survey() {
 
 void FlashInfo::Cursor::space_column(sqlite3_context* context, int column) const {
   const SectorFacts& total = survey_->total();
-  result_count(context, column == kLiveBytes   ? total.live_bytes
-                        : column == kDeadBytes ? total.dead_bytes
-                                               : total.free_bytes);
+  result_count(context, column == FlashInfoColumn::kLiveBytes   ? total.live_bytes
+                        : column == FlashInfoColumn::kDeadBytes ? total.dead_bytes
+                                                                : total.free_bytes);
 }
 
 void FlashInfo::Cursor::column(sqlite3_context* context, int column) {
-  if (column == kInfoArgument) {
+  if (column == FlashInfoColumn::kInfoArgument) {
     return argument_.result(context);
   }
   const TableRows<LiveFlash>::Found& found = rows_.row();
-  const std::string* const text = column == kSchema  ? &found.schema
-                                  : column == kName  ? &found.table
-                                  : column == kError ? &found.error
-                                                     : nullptr;
+  const std::string* const text = column == FlashInfoColumn::kSchema  ? &found.schema
+                                  : column == FlashInfoColumn::kName  ? &found.table
+                                  : column == FlashInfoColumn::kError ? &found.error
+                                                                      : nullptr;
   if (text != nullptr && !text->empty()) {
     result_text(context, *text);
   } else if (text == nullptr && found.error.empty()) {
@@ -159,36 +164,36 @@ void FlashInfo::Cursor::table_column(sqlite3_context* context, int column) {
   const FlashGeometry& geometry = live.pages().geometry();
   const uint64_t unit = geometry.program_unit_bytes;
   switch (column) {
-    case kEntries:
+    case FlashInfoColumn::kEntries:
       return result_count(context, flash.size());
-    case kSizeBytes:
+    case FlashInfoColumn::kSizeBytes:
       return result_count(context, geometry.size_bytes());
-    case kSectorCount:
+    case FlashInfoColumn::kSectorCount:
       return result_count(context, geometry.sectors());
-    case kSectorSize:
+    case FlashInfoColumn::kSectorSize:
       return result_count(context, geometry.sector_size_bytes);
-    case kEraseBlock:
+    case FlashInfoColumn::kEraseBlock:
       return result_count(context, geometry.sectors_per_block);
-    case kProgramUnit:
+    case FlashInfoColumn::kProgramUnit:
       return result_count(context, unit);
-    case kEndurance:
+    case FlashInfoColumn::kEndurance:
       return result_count(context, geometry.endurance_erases);
-    case kDigest:
+    case FlashInfoColumn::kDigest:
       return result_text(context, digest_name(live.options().digest));
-    case kLiveBytes:
-    case kDeadBytes:
-    case kFreeBytes:
+    case FlashInfoColumn::kLiveBytes:
+    case FlashInfoColumn::kDeadBytes:
+    case FlashInfoColumn::kFreeBytes:
       return space_column(context, column);
-    case kChargedBytes:
+    case FlashInfoColumn::kChargedBytes:
       return result_count(context, flash.charged_units() * unit);
-    case kUsableBytes:
+    case FlashInfoColumn::kUsableBytes:
       return result_count(context, flash.usable_units() * unit);
-    case kLoadFactor:
-    case kIndexBytes:
-    case kSlotMoves:
-    case kExpansions:
+    case FlashInfoColumn::kLoadFactor:
+    case FlashInfoColumn::kIndexBytes:
+    case FlashInfoColumn::kSlotMoves:
+    case FlashInfoColumn::kExpansions:
       return index_column(context, column);
-    case kMemoryBytes:
+    case FlashInfoColumn::kMemoryBytes:
       return result_count(context, live.pages().memory_bytes() + flash.index().memory_bytes() +
                                        flash.blocks().memory_bytes() +
                                        flash.undo_log().memory_bytes());
@@ -203,11 +208,11 @@ void FlashInfo::Cursor::index_column(sqlite3_context* context, int column) const
   live.expect(live.flash().load_index());
   const FlashIndex& index = live.flash().index();
   switch (column) {
-    case kIndexBytes:
+    case FlashInfoColumn::kIndexBytes:
       return result_count(context, index.memory_bytes());
-    case kLoadFactor:
+    case FlashInfoColumn::kLoadFactor:
       return sqlite3_result_double(context, index.figures().load_factor);
-    case kSlotMoves:
+    case FlashInfoColumn::kSlotMoves:
       return result_count(context, index.figures().relocations);
     default:
       return result_count(context, index.figures().expansions);
@@ -219,34 +224,34 @@ void FlashInfo::Cursor::counter_column(sqlite3_context* context, int column) con
   const FlashStore& flash = live.flash();
   const FlashStoreStats& stats = flash.stats();
   switch (column) {
-    case kSectorReads:
+    case FlashInfoColumn::kSectorReads:
       return result_count(context, live.pages().sector_reads());
-    case kRecordReads:
+    case FlashInfoColumn::kRecordReads:
       return result_count(context, stats.record_reads);
-    case kFalseReads:
+    case FlashInfoColumn::kFalseReads:
       return result_count(context, stats.false_reads);
-    case kBytesWritten:
+    case FlashInfoColumn::kBytesWritten:
       return result_count(context, stats.user_bytes);
-    case kBytesProgrammed:
+    case FlashInfoColumn::kBytesProgrammed:
       return result_count(context, stats.programmed_bytes);
-    case kWriteAmplification:
+    case FlashInfoColumn::kWriteAmplification:
       return stats.user_bytes == 0
                  ? sqlite3_result_null(context)
                  : sqlite3_result_double(context, static_cast<double>(stats.programmed_bytes) /
                                                       static_cast<double>(stats.user_bytes));
-    case kErases:
+    case FlashInfoColumn::kErases:
       return result_count(context, stats.erases);
-    case kEraseMin:
+    case FlashInfoColumn::kEraseMin:
       return result_count(context, flash.wear().min);
-    case kEraseAvg:
+    case FlashInfoColumn::kEraseAvg:
       return sqlite3_result_double(context, flash.wear().mean);
-    case kEraseMax:
+    case FlashInfoColumn::kEraseMax:
       return result_count(context, flash.wear().max);
-    case kBadBlocks:
+    case FlashInfoColumn::kBadBlocks:
       return result_count(context, flash.blocks().bad_count());
-    case kCollections:
+    case FlashInfoColumn::kCollections:
       return result_count(context, stats.collections);
-    case kCheckpoints:
+    case FlashInfoColumn::kCheckpoints:
       return result_count(context, stats.checkpoints);
     default:
       return;
@@ -261,15 +266,16 @@ std::string FlashSectors::declaration() const {
 }
 
 bool FlashSectors::best_index(sqlite3_index_info* info) {
-  if (!take_arguments(info, kSectorArgument)) {
+  if (!take_arguments(info, SectorColumn::kSectorArgument)) {
     return false;
   }
   info->estimatedCost = 100000;
   info->estimatedRows = 10000;
-  info->orderByConsumed =
-      info->nOrderBy == 1 && info->aOrderBy[0].iColumn == kSector && info->aOrderBy[0].desc == 0
-          ? 1
-          : 0;
+  info->orderByConsumed = info->nOrderBy == 1 &&
+                                  info->aOrderBy[0].iColumn == SectorColumn::kSector &&
+                                  info->aOrderBy[0].desc == 0
+                              ? 1
+                              : 0;
   return true;
 }
 
@@ -289,17 +295,17 @@ void FlashSectors::Cursor::filter(int plan, const char*, int, sqlite3_value** va
 void FlashSectors::Cursor::column(sqlite3_context* context, int column) {
   const SectorFacts facts = survey_->sector(sector_);
   switch (column) {
-    case kSector:
+    case SectorColumn::kSector:
       return result_count(context, sector_);
-    case kState:
+    case SectorColumn::kState:
       return sqlite3_result_text(context, state_name(facts.state), -1, SQLITE_STATIC);
-    case kEraseCount:
+    case SectorColumn::kEraseCount:
       return result_count(context, facts.erase_count);
-    case kSectorLive:
+    case SectorColumn::kSectorLive:
       return result_count(context, facts.live_bytes);
-    case kSectorDead:
+    case SectorColumn::kSectorDead:
       return result_count(context, facts.dead_bytes);
-    case kSectorFree:
+    case SectorColumn::kSectorFree:
       return result_count(context, facts.free_bytes);
     default:
       return argument_.result(context);

@@ -21,7 +21,7 @@ struct Colour {
   const char* name;
   const char* fill;
 };
-enum Kind : size_t { kLive, kDead, kFree, kBookkeeping, kBad, kKinds };
+enum Content : size_t { kLive, kDead, kFree, kBookkeeping, kBad, kKinds };
 constexpr std::array<Colour, kKinds> kHolds = {{{"live", "#2f6fb3"},
                                                 {"dead, to be collected", "#f2a541"},
                                                 {"free", "#e6ebf0"},
@@ -46,7 +46,7 @@ std::string commas(uint64_t number) {
   return text;
 }
 
-std::string size_text(double bytes) {
+std::string short_size(double bytes) {
   const char* const units[] = {"bytes", "KB", "MB", "GB", "TB"};
   size_t unit = 0;
   for (; bytes >= 1024 && unit < 4; ++unit) {
@@ -106,9 +106,9 @@ class Map {
       Cell& cell = cells_[i / merged_];
       const bool bookkeeping =
           facts.state == SectorState::kCheckpoint || facts.state == SectorState::kAnchor;
-      const Kind in_use = facts.state == SectorState::kBad ? kBad
-                          : bookkeeping                    ? kBookkeeping
-                                                           : kLive;
+      const Content in_use = facts.state == SectorState::kBad ? kBad
+                             : bookkeeping                    ? kBookkeeping
+                                                              : kLive;
       add(cell, in_use, facts.live_bytes);
       add(cell, facts.state == SectorState::kBad ? kBad : kDead, facts.dead_bytes);
       add(cell, kFree, facts.free_bytes);
@@ -117,7 +117,7 @@ class Map {
       most_erases_ = std::max(most_erases_, facts.erase_count);
     }
   }
-  void add(Cell& cell, Kind kind, uint64_t bytes) {
+  void add(Cell& cell, Content kind, uint64_t bytes) {
     cell.bytes[kind] += static_cast<double>(bytes);
     total_[kind] += static_cast<double>(bytes);
   }
@@ -164,8 +164,8 @@ class Map {
     const FlashGeometry& geometry = survey_.geometry();
     text(kLeft, 40, 22, "#111827", "flash_kv " + live_.table(), " font-weight=\"bold\"");
     text(kLeft, 64, 13, "#4b5563",
-         size_text(static_cast<double>(geometry.size_bytes())) + ": " + commas(survey_.sectors()) +
-             " sectors of " + size_text(geometry.sector_size_bytes) + ", " +
+         short_size(static_cast<double>(geometry.size_bytes())) + ": " + commas(survey_.sectors()) +
+             " sectors of " + short_size(geometry.sector_size_bytes) + ", " +
              std::to_string(geometry.sectors_per_block) + " to an erase block; " +
              commas(live_.flash().size()) + (live_.flash().size() == 1 ? " entry" : " entries"));
     text(kLeft, kTop - 14, 15, "#111827", "What the sectors hold", " font-weight=\"bold\"");
@@ -183,7 +183,7 @@ class Map {
         all += bytes;
       }
       double bottom = kTop + y_of(i) + size;
-      for (const Kind kind : {kBad, kBookkeeping, kLive, kDead, kFree}) {
+      for (const Content kind : {kBad, kBookkeeping, kLive, kDead, kFree}) {
         const double height = size * cell.bytes[kind] / all;
         if (height > 0) {
           bottom -= height;
@@ -221,20 +221,20 @@ class Map {
       all += bytes;
     }
     double x = kLeft;  // a bar of the whole
-    for (const Kind kind : {kLive, kDead, kBookkeeping, kBad, kFree}) {
+    for (const Content kind : {kLive, kDead, kBookkeeping, kBad, kFree}) {
       const double width = kPanelSize * total_[kind] / all;
       box(x, y, width, 14, kHolds[kind].fill);
       x += width;
     }
     int line = 0;
-    for (const Kind kind : {kLive, kDead, kFree, kBookkeeping, kBad}) {
+    for (const Content kind : {kLive, kDead, kFree, kBookkeeping, kBad}) {
       if (kind == kBad && total_[kind] == 0) {
         continue;
       }
       const double top = y + 30 + 20 * line++;
       box(kLeft, top, 12, 12, kHolds[kind].fill);
       text(kLeft + 20, top + 11, 13, "#2b2f36", kHolds[kind].name);
-      text(kLeft + 280, top + 11, 13, "#2b2f36", size_text(total_[kind]), " text-anchor=\"end\"");
+      text(kLeft + 280, top + 11, 13, "#2b2f36", short_size(total_[kind]), " text-anchor=\"end\"");
       text(kLeft + 350, top + 11, 13, "#2b2f36", sql_text("%.1f %%", 100 * total_[kind] / all),
            " text-anchor=\"end\"");
     }

@@ -13,15 +13,15 @@ namespace cuckoo {
 constinit const std::array<ShadowTable, 2> kFlashTables = {kConfigTable, kPagesTable};
 namespace {
 
-constexpr uint32_t kMagic = 0x53464B43;  // "CKFS"
-constexpr uint32_t kRecordVersion = 3;
-constexpr double kLeastBytes = 0x1p13;  // 16 blocks of one sector of 512 bytes
-constexpr double kMostBytes = 0x1p38;   // 2^32 program units of 64 bytes
-constexpr double kDefaultBytes = 0x1p24;
+constexpr uint32_t kFlashRecordMagic = 0x53464B43;  // "CKFS"
+constexpr uint32_t kFlashRecordVersion = 3;
+constexpr double kLeastFlashBytes = 0x1p13;  // 16 blocks of one sector of 512 bytes
+constexpr double kMostFlashBytes = 0x1p38;   // 2^32 program units of 64 bytes
+constexpr double kDefaultFlashBytes = 0x1p24;
 constexpr uint64_t kLeastBlocks = 16;
 
-constexpr OptionSpec kSpecs[] = {
-    {"size", OptionKind::kSize, kLeastBytes, kMostBytes, "a size from 8KB to 256GB", {}},
+constexpr OptionSpec kFlashSpecs[] = {
+    {"size", OptionKind::kSize, kLeastFlashBytes, kMostFlashBytes, "a size from 8KB to 256GB", {}},
     {"sectors", OptionKind::kWhole, 16, 0x1p32, "a whole number from 16 to 2^32", {}},
     {"sector_size", OptionKind::kSize, 512, 65536, "a power of two from 512 to 64KB", {}},
     {"erase_block", OptionKind::kWhole, 1, 1024, "a whole number of sectors from 1 to 1024", {}},
@@ -47,7 +47,7 @@ std::string size_text(double bytes) {
 
 }  // namespace
 
-std::span<const OptionSpec> flash_option_specs() noexcept { return kSpecs; }
+std::span<const OptionSpec> flash_option_specs() noexcept { return kFlashSpecs; }
 
 namespace {
 
@@ -104,7 +104,7 @@ FlashOptions chosen_flash_options(const std::string& table, const Options& optio
   } else {
     const auto least = static_cast<double>(kLeastBlocks * geometry.block_bytes());
     geometry.blocks = flash_blocks_for(
-        table, geometry, options.number("size").value_or(std::max(kDefaultBytes, least)),
+        table, geometry, options.number("size").value_or(std::max(kDefaultFlashBytes, least)),
         "option size");
   }
   chosen.digest =
@@ -213,8 +213,8 @@ constexpr size_t kRecordBytes = 8 + 8 * kFields + 4;
 
 std::vector<std::byte> encode_flash_state(const FlashStateRecord& record) {
   std::vector<std::byte> bytes(kRecordBytes);
-  store_le(&bytes[0], kMagic);
-  store_le(&bytes[4], kRecordVersion);
+  store_le(&bytes[0], kFlashRecordMagic);
+  store_le(&bytes[4], kFlashRecordVersion);
   size_t at = 8;
   for_each_field(record, [&](uint64_t field) {
     store_le(&bytes[at], field);
@@ -225,12 +225,12 @@ std::vector<std::byte> encode_flash_state(const FlashStateRecord& record) {
 }
 
 Result<FlashStateRecord> decode_flash_state(std::span<const std::byte> bytes) {
-  if (bytes.size() < 8 || load_le<uint32_t>(bytes.data()) != kMagic) {
+  if (bytes.size() < 8 || load_le<uint32_t>(bytes.data()) != kFlashRecordMagic) {
     return corrupt("record that is not one of a flash_kv");
   }
-  if (const auto version = load_le<uint32_t>(&bytes[4]); version != kRecordVersion) {
+  if (const auto version = load_le<uint32_t>(&bytes[4]); version != kFlashRecordVersion) {
     return corrupt("record of format " + std::to_string(version) + ", this version reads format " +
-                   std::to_string(kRecordVersion));
+                   std::to_string(kFlashRecordVersion));
   }
   if (bytes.size() != kRecordBytes) {
     return corrupt("record of " + std::to_string(bytes.size()) + " bytes, expected " +

@@ -11,7 +11,7 @@
 namespace cuckoo {
 namespace {
 
-constexpr std::byte kErased{0xFF};
+constexpr std::byte kErasedByte{0xFF};
 
 bool all_erased(const std::byte* bytes, size_t size) noexcept {
   for (; size >= 8; bytes += 8, size -= 8) {
@@ -19,7 +19,7 @@ bool all_erased(const std::byte* bytes, size_t size) noexcept {
       return false;
     }
   }
-  return std::all_of(bytes, bytes + size, [](std::byte byte) { return byte == kErased; });
+  return std::all_of(bytes, bytes + size, [](std::byte byte) { return byte == kErasedByte; });
 }
 
 bool is_complement(std::span<const std::byte> content, const std::byte* bytes) noexcept {

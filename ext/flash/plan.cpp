@@ -13,28 +13,21 @@ namespace {
 constexpr const char* kFunction = "flash_kv_plan";
 
 // The columns in the order of the declaration; the arguments are hidden.
-enum Column : int {
-  kSizeBytes,
-  kSectors,
-  kUsableBytes,
-  kUsableShare,
-  kMaxKeyBytes,
-  kSize,
+struct FlashPlanColumn {
+  enum : int {
+    kSizeBytes,
+    kSectors,
+    kUsableBytes,
+    kUsableShare,
+    kMaxKeyBytes,
+    kSize,
+  };
 };
 constexpr const char* kArguments[] = {"size", "sector_size", "erase_block"};
 
-const OptionSpec& spec_named(std::string_view name) {
-  for (const OptionSpec& spec : flash_option_specs()) {
-    if (spec.name == name) {
-      return spec;
-    }
-  }
-  throw SqlError(SQLITE_INTERNAL, std::string(kFunction) + ": no such option");
-}
-
 // Returns a number, or a size like '64MB', in the range of the option of that name.
 double argument(sqlite3_value* value, const char* name) {
-  const OptionSpec& spec = spec_named(name);
+  const OptionSpec& spec = spec_named(flash_option_specs(), name);
   const int type = sqlite3_value_numeric_type(value);
   const std::optional<double> number =
       type == SQLITE_INTEGER || type == SQLITE_FLOAT ? std::optional(sqlite3_value_double(value))
@@ -58,7 +51,7 @@ std::string FlashPlan::declaration() const {
 }
 
 bool FlashPlan::best_index(sqlite3_index_info* info) {
-  if (!take_arguments(info, kSize)) {
+  if (!take_arguments(info, FlashPlanColumn::kSize)) {
     return false;
   }
   info->estimatedCost = 10;
@@ -102,19 +95,19 @@ void FlashPlan::Cursor::column(sqlite3_context* context, int column) {
   const FlashLayout layout(geometry_);
   const uint64_t usable = layout.usable_units(0) * layout.unit_bytes();
   switch (column) {
-    case kSizeBytes:
+    case FlashPlanColumn::kSizeBytes:
       return result_count(context, geometry_.size_bytes());
-    case kSectors:
+    case FlashPlanColumn::kSectors:
       return result_count(context, geometry_.sectors());
-    case kUsableBytes:
+    case FlashPlanColumn::kUsableBytes:
       return result_count(context, usable);
-    case kUsableShare:
+    case FlashPlanColumn::kUsableShare:
       return sqlite3_result_double(
           context, static_cast<double>(usable) / static_cast<double>(geometry_.size_bytes()));
-    case kMaxKeyBytes:
+    case FlashPlanColumn::kMaxKeyBytes:
       return result_count(context, layout.max_key_bytes() - 1);  // one is the key's type
     default:
-      return arguments_[static_cast<size_t>(column - kSize)].result(context);
+      return arguments_[static_cast<size_t>(column - FlashPlanColumn::kSize)].result(context);
   }
 }
 

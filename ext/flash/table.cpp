@@ -9,9 +9,9 @@
 namespace cuckoo {
 namespace {
 
-constexpr double kProbeCost = 40;        // more than a look-up by rowid, less than one by a text
-constexpr double kCostOfScannedRow = 8;  // its header is read from the log
-constexpr double kCostOfPassedRow = 4;   // its header is read, but the row is not given
+constexpr double kFlashProbeCost = 40;      // more than a look-up by rowid, less than one by a text
+constexpr double kCostOfScannedRecord = 8;  // its header is read from the log
+constexpr double kCostOfPassedRecord = 4;   // its header is read, but the row is not given
 
 }  // namespace
 
@@ -80,10 +80,11 @@ bool FlashTable::best_index(sqlite3_index_info* info) {
   const auto rows = static_cast<double>(std::max<uint64_t>(count, 10));
   if (plan == kScanPlan) {
     info->estimatedRows = static_cast<sqlite3_int64>(rows);
-    info->estimatedCost = kCostOfScannedRow * rows;
+    info->estimatedCost = kCostOfScannedRecord * rows;
   } else {
     info->estimatedRows = 1;
-    info->estimatedCost = plan == kSeqPlan ? kProbeCost + kCostOfPassedRow * rows : kProbeCost;
+    info->estimatedCost =
+        plan == kSeqPlan ? kFlashProbeCost + kCostOfPassedRecord * rows : kFlashProbeCost;
   }
   // One number may equal several texts: 5 equals '5' and '05'. If SQLite were told that there is
   // only one row, an UPDATE would stop at the first, and SQLite would leave out a sort or a LEFT

@@ -10,13 +10,13 @@
 namespace cuckoo {
 namespace {
 
-constexpr std::byte kNull{0};
-constexpr std::byte kInteger{1};
-constexpr std::byte kReal{2};
-constexpr std::byte kText{3};
-constexpr std::byte kBlob{4};
-constexpr std::byte kDigest{5};
-constexpr std::byte kKeyWasReal{16};
+constexpr std::byte kNullType{0};
+constexpr std::byte kIntegerType{1};
+constexpr std::byte kRealType{2};
+constexpr std::byte kTextType{3};
+constexpr std::byte kBlobType{4};
+constexpr std::byte kDigestType{5};
+constexpr std::byte kKeyWasRealType{16};
 
 void put_bytes(std::byte type, std::span<const std::byte> bytes, std::vector<std::byte>& out) {
   out.clear();
@@ -34,13 +34,13 @@ size_t integer_bytes(int64_t value) noexcept {
 void put_integer(int64_t value, std::vector<std::byte>& out) {
   std::byte bytes[8];
   store_le(bytes, static_cast<uint64_t>(value));
-  put_bytes(kInteger, {bytes, integer_bytes(value)}, out);
+  put_bytes(kIntegerType, {bytes, integer_bytes(value)}, out);
 }
 
 void put_real(double value, std::vector<std::byte>& out) {
   std::byte bytes[8];
   store_le(bytes, bits_of(value));
-  put_bytes(kReal, bytes, out);
+  put_bytes(kRealType, bytes, out);
 }
 
 std::span<const std::byte> behind_type(std::span<const std::byte> bytes) noexcept {
@@ -64,25 +64,25 @@ bool is_own_integer(std::span<const std::byte> bytes) noexcept {
 // key would not find them.
 bool is_own_key(std::span<const std::byte> key, DigestKind kind) {
   const std::span<const std::byte> bytes = behind_type(key);
-  if (key[0] == kReal && bytes.size() == 8) {
+  if (key[0] == kRealType && bytes.size() == 8) {
     return !whole_number(real_from_bits(load_le<uint64_t>(bytes.data())));
   }
   std::byte digest[kMaxDigestBytes];
-  return key[0] != kText || bytes.size() != 2 * digest_bytes(kind) || !from_hex(bytes, digest);
+  return key[0] != kTextType || bytes.size() != 2 * digest_bytes(kind) || !from_hex(bytes, digest);
 }
 
 // Gives SQLite a value of type 1 to 4. Returns false if the bytes are not the one encoding that
 // such a value has.
 bool result_typed(sqlite3_context* context, std::byte type, std::span<const std::byte> bytes) {
   const auto* text = reinterpret_cast<const char*>(bytes.data());
-  if (type == kInteger && is_own_integer(bytes)) {
+  if (type == kIntegerType && is_own_integer(bytes)) {
     sqlite3_result_int64(context, integer_of(bytes));
-  } else if (type == kReal && bytes.size() == 8 &&
+  } else if (type == kRealType && bytes.size() == 8 &&
              !std::isnan(real_from_bits(load_le<uint64_t>(bytes.data())))) {
     sqlite3_result_double(context, real_from_bits(load_le<uint64_t>(bytes.data())));
-  } else if (type == kText) {
+  } else if (type == kTextType) {
     result_text_bytes(context, {text, bytes.size()});
-  } else if (type == kBlob) {
+  } else if (type == kBlobType) {
     sqlite3_result_blob64(context, text, bytes.size(), SQLITE_TRANSIENT);
   } else {
     return false;
@@ -135,21 +135,21 @@ void encode_flash_key(const KeyView& key, DigestKind kind, std::vector<std::byte
           from_hex(bytes_of(key), digest)) {
         return encode_flash_address({digest, digest_bytes(kind)}, out);
       }
-      return put_bytes(kText, bytes_of(key), out);
+      return put_bytes(kTextType, bytes_of(key), out);
     }
     default:
-      return put_bytes(kBlob, bytes_of(key), out);
+      return put_bytes(kBlobType, bytes_of(key), out);
   }
 }
 
 void encode_flash_address(std::span<const std::byte> digest, std::vector<std::byte>& out) {
-  put_bytes(kDigest, digest, out);
+  put_bytes(kDigestType, digest, out);
 }
 
 void encode_flash_value(const KeyView& value, bool key_was_real, std::vector<std::byte>& out) {
   switch (value.type) {
     case SQLITE_NULL:
-      put_bytes(kNull, {}, out);
+      put_bytes(kNullType, {}, out);
       break;
     case SQLITE_INTEGER:
       put_integer(value.integer, out);
@@ -158,25 +158,25 @@ void encode_flash_value(const KeyView& value, bool key_was_real, std::vector<std
       put_real(value.real, out);
       break;
     default:
-      put_bytes(value.type == SQLITE_TEXT ? kText : kBlob, bytes_of(value), out);
+      put_bytes(value.type == SQLITE_TEXT ? kTextType : kBlobType, bytes_of(value), out);
       break;
   }
   if (key_was_real) {
-    out[0] |= kKeyWasReal;
+    out[0] |= kKeyWasRealType;
   }
 }
 
 bool is_number_key(std::span<const std::byte> key) noexcept {
-  return !key.empty() && (key[0] == kInteger || key[0] == kReal);
+  return !key.empty() && (key[0] == kIntegerType || key[0] == kRealType);
 }
 
 std::optional<std::string_view> text_of_flash_key(std::span<const std::byte> key,
                                                   std::string& buffer) {
-  if (key.empty() || (key[0] != kText && key[0] != kDigest)) {
+  if (key.empty() || (key[0] != kTextType && key[0] != kDigestType)) {
     return std::nullopt;
   }
   const std::span<const std::byte> bytes = behind_type(key);
-  if (key[0] == kDigest) {
+  if (key[0] == kDigestType) {
     buffer = hex_of(bytes);
     return buffer;
   }
@@ -185,7 +185,7 @@ std::optional<std::string_view> text_of_flash_key(std::span<const std::byte> key
 
 Status result_flash_key(sqlite3_context* context, std::span<const std::byte> key, bool was_real,
                         DigestKind kind) {
-  if (!key.empty() && key[0] == kDigest && key.size() == 1 + digest_bytes(kind)) {
+  if (!key.empty() && key[0] == kDigestType && key.size() == 1 + digest_bytes(kind)) {
     const std::string text = hex_of(behind_type(key));
     result_text(context, text);
     return {};
@@ -193,7 +193,7 @@ Status result_flash_key(sqlite3_context* context, std::span<const std::byte> key
   if (key.empty() || !is_own_key(key, kind) || !result_typed(context, key[0], behind_type(key))) {
     return corrupt("a key that is no key's encoding");
   }
-  if (was_real && key[0] == kInteger) {
+  if (was_real && key[0] == kIntegerType) {
     sqlite3_result_double(context, static_cast<double>(integer_of(behind_type(key))));
   }
   return {};
@@ -203,8 +203,8 @@ Status result_flash_value(sqlite3_context* context, std::span<const std::byte> v
   if (value.empty()) {
     return corrupt("a value that has no type");
   }
-  const std::byte type = value[0] & ~kKeyWasReal;
-  if (type == kNull && value.size() == 1) {
+  const std::byte type = value[0] & ~kKeyWasRealType;
+  if (type == kNullType && value.size() == 1) {
     sqlite3_result_null(context);
   } else if (!result_typed(context, type, behind_type(value))) {
     return corrupt("a value that is no value's encoding");
@@ -213,27 +213,27 @@ Status result_flash_value(sqlite3_context* context, std::span<const std::byte> v
 }
 
 bool may_be_whole_real(std::span<const std::byte> key) noexcept {
-  return !key.empty() && key[0] == kInteger;
+  return !key.empty() && key[0] == kIntegerType;
 }
 
 bool key_was_real(std::span<const std::byte> value) noexcept {
-  return !value.empty() && (value[0] & kKeyWasReal) != std::byte{0};
+  return !value.empty() && (value[0] & kKeyWasRealType) != std::byte{0};
 }
 
 void set_key_was_real(std::vector<std::byte>& value, bool real) noexcept {
-  value[0] = (value[0] & ~kKeyWasReal) | (real ? kKeyWasReal : kNull);
+  value[0] = (value[0] & ~kKeyWasRealType) | (real ? kKeyWasRealType : kNullType);
 }
 
 FlashContent content_of(std::span<const std::byte> value) noexcept {
   if (value.empty()) {
     return {SQLITE_NULL, {}};
   }
-  const std::byte type = value[0] & ~kKeyWasReal;
-  const int kind = type == kText      ? SQLITE_TEXT
-                   : type == kBlob    ? SQLITE_BLOB
-                   : type == kInteger ? SQLITE_INTEGER
-                   : type == kReal    ? SQLITE_FLOAT
-                                      : SQLITE_NULL;
+  const std::byte type = value[0] & ~kKeyWasRealType;
+  const int kind = type == kTextType      ? SQLITE_TEXT
+                   : type == kBlobType    ? SQLITE_BLOB
+                   : type == kIntegerType ? SQLITE_INTEGER
+                   : type == kRealType    ? SQLITE_FLOAT
+                                          : SQLITE_NULL;
   return {kind, behind_type(value)};
 }
 

@@ -14,9 +14,11 @@ namespace cuckoo {
 namespace {
 
 // The columns in the order of the declaration; the arguments are hidden.
-enum Column : int { kFrom, kTo, kShare, kRing, kAction, kNode, kValue };
-constexpr int kArguments = 4;
-constexpr int kAllGiven = (1 << kArguments) - 1;
+struct MovesColumn {
+  enum : int { kFrom, kTo, kShare, kRing, kAction, kNode, kValue };
+};
+constexpr int kMovesArguments = 4;
+constexpr int kAllMovesGiven = (1 << kMovesArguments) - 1;
 
 constexpr const char* kActions[] = {"add", "remove", "weight", "rename"};  // as Action has them
 constexpr char kUsage[] =
@@ -30,7 +32,7 @@ std::string HashRingMoves::declaration() const {
 }
 
 bool HashRingMoves::best_index(sqlite3_index_info* info) {
-  if (!take_arguments(info, kRing)) {
+  if (!take_arguments(info, MovesColumn::kRing)) {
     return false;
   }
   info->estimatedCost = 100000;
@@ -47,11 +49,11 @@ void HashRingMoves::Cursor::filter(int plan, const char*, int, sqlite3_value** v
 }
 
 bool HashRingMoves::Cursor::read(int plan, sqlite3_value** values) {
-  constexpr int kValueBit = 1 << (kValue - kRing);
-  if ((plan | kValueBit) != kAllGiven) {
+  constexpr int kValueBit = 1 << (MovesColumn::kValue - MovesColumn::kRing);
+  if ((plan | kValueBit) != kAllMovesGiven) {
     throw SqlError(SQLITE_ERROR, std::string("hash_ring_moves: the arguments are ") + kUsage);
   }
-  for (int i = 0; i < kArguments - 1; ++i) {
+  for (int i = 0; i < kMovesArguments - 1; ++i) {
     if (sqlite3_value_type(values[i]) == SQLITE_NULL) {
       return false;
     }
@@ -78,9 +80,9 @@ bool HashRingMoves::Cursor::read(int plan, sqlite3_value** values) {
   }
   weight_ = 1;
   new_name_.clear();
-  value_given_ = has_value && sqlite3_value_type(values[kArguments - 1]) != SQLITE_NULL;
+  value_given_ = has_value && sqlite3_value_type(values[kMovesArguments - 1]) != SQLITE_NULL;
   if (value_given_) {
-    read_value(values[kArguments - 1], action_);
+    read_value(values[kMovesArguments - 1], action_);
   }
   return value_given_ || !needs_value;
 }
@@ -153,17 +155,17 @@ void HashRingMoves::Cursor::compute() {
 void HashRingMoves::Cursor::column(sqlite3_context* context, int column) {
   const Move& move = moves_[row_];
   switch (column) {
-    case kFrom:
+    case MovesColumn::kFrom:
       return move.from_node ? result_text(context, move.from) : sqlite3_result_null(context);
-    case kTo:
+    case MovesColumn::kTo:
       return move.to_node ? result_text(context, move.to) : sqlite3_result_null(context);
-    case kShare:
+    case MovesColumn::kShare:
       return sqlite3_result_double(context, move.share);
-    case kRing:
+    case MovesColumn::kRing:
       return result_text(context, ring_);
-    case kAction:
+    case MovesColumn::kAction:
       return result_text(context, action_text_);
-    case kNode:
+    case MovesColumn::kNode:
       return result_text(context, node_);
     default:
       if (!value_given_) {

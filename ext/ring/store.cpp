@@ -14,11 +14,11 @@ namespace cuckoo {
 constinit const std::array<ShadowTable, 3> kRingTables = {kConfigTable, kItemsTable, kPagesTable};
 namespace {
 
-constexpr uint32_t kMagic = 0x474E4952;  // "RING"
-constexpr size_t kCrcBytes = 4;
+constexpr uint32_t kRingRecordMagic = 0x474E4952;  // "RING"
+constexpr size_t kNodeCrcBytes = 4;
 constexpr size_t kNodeBytes = 16;  // id, weight, CRC
 
-constexpr OptionSpec kSpecs[] = {
+constexpr OptionSpec kRingSpecs[] = {
     {"vnodes", OptionKind::kWhole, 1, kMaxVnodes, "a whole number from 1 to 100000", {}},
     {"algorithm", OptionKind::kWord, 0, 0, "ring, ketama or slots", "ring ketama slots"},
     {"seed", OptionKind::kSeed, 0, 0, "a 64-bit integer or random", "random"},
@@ -61,14 +61,14 @@ std::array<std::byte, kNodeBytes> encode_node(const RingNode& node) noexcept {
   store_le(bytes.data(), node.id);
   store_le(bytes.data() + 4, bits_of(node.weight));
   const uint32_t crc =
-      crc32c(bytes_of(node.name), crc32c(std::span(bytes).first(kNodeBytes - kCrcBytes)));
-  store_le(bytes.data() + kNodeBytes - kCrcBytes, crc);
+      crc32c(bytes_of(node.name), crc32c(std::span(bytes).first(kNodeBytes - kNodeCrcBytes)));
+  store_le(bytes.data() + kNodeBytes - kNodeCrcBytes, crc);
   return bytes;
 }
 
 }  // namespace
 
-std::span<const OptionSpec> ring_option_specs() noexcept { return kSpecs; }
+std::span<const OptionSpec> ring_option_specs() noexcept { return kRingSpecs; }
 
 RingOptions chosen_ring_options(const std::string& table, const Options& options) {
   RingOptions chosen;
@@ -137,19 +137,19 @@ uint64_t digest_of(const RingOptions& options) noexcept {
 
 RingRecord::Bytes RingRecord::encode() const noexcept {
   Bytes bytes{};
-  store_le(bytes.data(), kMagic);
+  store_le(bytes.data(), kRingRecordMagic);
   store_le(bytes.data() + 4, nodes);
   store_le(bytes.data() + 8, changes);
   store_le(bytes.data() + 16, node_digest);
   store_le(bytes.data() + 24, slot_digest);
   store_le(bytes.data() + 32, options_digest);
-  store_le(bytes.data() + 44, crc32c(std::span(bytes).first(kBytes - kCrcBytes)));
+  store_le(bytes.data() + 44, crc32c(std::span(bytes).first(kBytes - kNodeCrcBytes)));
   return bytes;
 }
 
 std::optional<RingRecord> RingRecord::decode(std::span<const std::byte> bytes) noexcept {
-  if (bytes.size() != kBytes || load_le<uint32_t>(bytes.data()) != kMagic ||
-      load_le<uint32_t>(bytes.data() + 44) != crc32c(bytes.first(kBytes - kCrcBytes))) {
+  if (bytes.size() != kBytes || load_le<uint32_t>(bytes.data()) != kRingRecordMagic ||
+      load_le<uint32_t>(bytes.data() + 44) != crc32c(bytes.first(kBytes - kNodeCrcBytes))) {
     return std::nullopt;
   }
   RingRecord record;

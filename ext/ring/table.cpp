@@ -14,14 +14,14 @@ constexpr const char* kColumnNames[] = {"node", "weight", "share", "key", "repli
 constexpr double kOwnerCost = 100;
 constexpr double kNodeCost = 30;
 constexpr double kNodesCost = 1000;
-constexpr double kRefusedCost = 1e99;
+constexpr double kRefusedRingCost = 1e99;
 
 bool is_equality(int op) noexcept {
   return op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS;
 }
 
 // Returns whether a constraint compares the column's value. LIMIT, OFFSET and tests for NULL don't.
-bool is_comparison(int op) noexcept {
+bool is_ring_comparison(int op) noexcept {
   switch (op) {
     case SQLITE_INDEX_CONSTRAINT_ISNULL:
     case SQLITE_INDEX_CONSTRAINT_ISNOTNULL:
@@ -133,7 +133,7 @@ Constraints read_constraints(sqlite3_index_info* info) {
     const auto& constraint = info->aConstraint[i];
     const bool equality = is_equality(constraint.op);
     const bool usable = constraint.usable != 0;
-    switch (is_comparison(constraint.op) ? constraint.iColumn : -1) {
+    switch (is_ring_comparison(constraint.op) ? constraint.iColumn : -1) {
       case kNode:
         if (equality && usable && sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0) {
           found.node = i;
@@ -224,7 +224,7 @@ bool HashRingTable::best_index(sqlite3_index_info* info) {
       info->estimatedRows = 3;
       break;
     default:
-      info->estimatedCost = kRefusedCost;
+      info->estimatedCost = kRefusedRingCost;
       break;
   }
   return true;

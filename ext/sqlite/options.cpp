@@ -251,6 +251,15 @@ std::optional<double> parse_size(std::string_view text) {
   return *number * scale;
 }
 
+const OptionSpec& spec_named(std::span<const OptionSpec> specs, std::string_view name) {
+  for (const OptionSpec& spec : specs) {
+    if (spec.name == name) {
+      return spec;
+    }
+  }
+  throw SqlError(SQLITE_INTERNAL, "no option is called " + std::string(name));
+}
+
 Options::Options(const std::string& table, std::span<const OptionSpec> specs,
                  std::span<const char* const> arguments, bool tolerant, ColumnRules rules) {
   for (const char* raw : arguments) {

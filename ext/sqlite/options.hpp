@@ -36,6 +36,9 @@ struct OptionSpec {
   std::string_view words;  // kWord, kSeed: with a space between each two
 };
 
+// Returns the spec of that name. Throws SQLITE_INTERNAL if `specs` has none.
+const OptionSpec& spec_named(std::span<const OptionSpec> specs, std::string_view name);
+
 // table(key, …). Each key is a column's name or an expression, exactly as it was written.
 struct SourceText {
   std::string table;

@@ -54,4 +54,12 @@ class SchemaRows {
   Statement select_;
 };
 
+// Returns whether the table is STRICT. There a column ANY has no affinity; in any other table ANY
+// means NUMERIC.
+inline bool is_strict(sqlite3* db, const std::string& schema, const std::string& table) {
+  constexpr int kStrict = 5;
+  Statement list(db, sql_text(R"(PRAGMA "%w".table_list("%w"))", schema.c_str(), table.c_str()));
+  return list.step() && list.integer(kStrict) != 0;
+}
+
 }  // namespace cuckoo

@@ -17,6 +17,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . tests/install.sh
 . packages/sources.sh
 
+share=4  # of the work of random tests, as in tests/run.sh
 quick=
 if [ "${1-}" = --quick ]; then
   quick=1
@@ -39,7 +40,7 @@ build_and_test() {  # build_and_test name [cmake argument …]
     return
   fi
   build "$name" all "$@"
-  ctest --test-dir "build/$name" --output-on-failure --no-tests=error --parallel 2
+  CUCKOO_SHARE="${CUCKOO_SHARE:-$share}" ctest --test-dir "build/$name" --output-on-failure --no-tests=error --parallel 2
 }
 
 cross() {  # cross name debian's-name triplet
@@ -89,6 +90,7 @@ i686() {
 
 arm64() {
   ensure_packages qemu-user
+  share=12
   cross arm64 arm64 aarch64-linux-gnu
   exchange_with arm64 arm64 qemu-aarch64 -L /usr/aarch64-linux-gnu \
     -E "LD_LIBRARY_PATH=$(library_path arm64 aarch64-linux-gnu)"

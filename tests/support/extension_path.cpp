@@ -1,8 +1,13 @@
 #include "tests/support/extension_path.hpp"
 
+#include <cstdlib>
+
 namespace cuckoo::test {
 
-const char* extension_path() { return CUCKOO_EXTENSION_PATH; }
+const char* extension_path() {
+  static const char* const wanted = std::getenv("CUCKOO_EXTENSION");
+  return wanted != nullptr ? wanted : CUCKOO_EXTENSION_PATH;
+}
 const char* allocating_path() { return CUCKOO_ALLOCATING_PATH; }
 
 }  // namespace cuckoo::test

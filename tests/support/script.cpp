@@ -35,15 +35,29 @@ std::string command(uint64_t seed) {
 
 }  // namespace
 
-uint64_t for_each_seed(uint64_t share, const std::function<void(uint64_t seed)>& run) {
+uint64_t share_divisor() {
+  static const uint64_t divisor = [] {
+    const uint64_t wanted = variable("CUCKOO_SHARE").value_or(1);
+    if (wanted == 0) {
+      throw std::runtime_error("CUCKOO_SHARE=0: expected 1 or more");
+    }
+    return wanted;
+  }();
+  return divisor;
+}
+
+uint64_t share_first() {
+  static const uint64_t first = variable("CUCKOO_MODEL_FIRST").value_or(0) % share_divisor();
+  return first;
+}
+
+uint64_t for_each_seed(uint64_t all, const std::function<void(uint64_t seed)>& run) {
   const std::optional<uint64_t> only = variable("CUCKOO_SEED");
-  const uint64_t count =
-      only ? 1 : variable("CUCKOO_MODEL_SCRIPTS").value_or((share + kSlowness - 1) / kSlowness);
+  const uint64_t count = only ? 1 : variable("CUCKOO_MODEL_SCRIPTS").value_or(share(all));
   if (count == 0) {
     throw std::runtime_error("CUCKOO_MODEL_SCRIPTS=0: expected at least one script");
   }
-  const uint64_t first =
-      only ? *only : variable("CUCKOO_MODEL_FIRST").value_or(kSlow ? 1'000'001 : 1);
+  const uint64_t first = only ? *only : variable("CUCKOO_MODEL_FIRST").value_or(1);
   for (uint64_t seed = first; seed < first + count && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(command(seed));
     try {

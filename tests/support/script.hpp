@@ -1,7 +1,7 @@
 // Random scripts against a plain model. What a script does follows from its seed alone.
 //
-//   CUCKOO_MODEL_SCRIPTS=n   n scripts instead of the test's share
-//   CUCKOO_MODEL_FIRST=s     starts at seed s instead of 1 (where tests are slow: 1000001)
+//   CUCKOO_MODEL_SCRIPTS=n   n scripts instead of the test's share (tests/support/share.hpp)
+//   CUCKOO_MODEL_FIRST=s     starts at seed s instead of 1
 //   CUCKOO_SEED=s            the one script with that seed, as a failure names it
 #pragma once
 
@@ -15,17 +15,13 @@
 #include <stdexcept>
 #include <string>
 
-#include "tests/slow.hpp"
+#include "tests/support/share.hpp"
 
 namespace cuckoo::test {
 
-// Sanitizers and emulators are about three times as slow. There a test runs a third of its share,
-// from other seeds.
-inline constexpr uint64_t kSlowness = kSlow ? 3 : 1;
-
-// A test's share is how many scripts it runs. Runs them, and stops after the first that fails. A
-// failure names the command that runs its script again. Returns how many scripts the test has.
-uint64_t for_each_seed(uint64_t share, const std::function<void(uint64_t seed)>& run);
+// Runs share(all) scripts, and stops after the first that fails. A failure names the command that
+// runs its script again. Returns how many scripts the test has.
+uint64_t for_each_seed(uint64_t all, const std::function<void(uint64_t seed)>& run);
 
 // A script that went wrong; what() says how.
 class ScriptFailure : public std::runtime_error {
@@ -99,10 +95,10 @@ void run_script(Kind& script) {
   }
 }
 
-// Runs a test's share of these scripts: each is made of its seed and the arguments.
+// Runs share(all) of these scripts: each is made of its seed and the arguments.
 template <class Kind, class... Arguments>
-uint64_t run_scripts(uint64_t share, const Arguments&... arguments) {
-  return for_each_seed(share, [&](uint64_t seed) {
+uint64_t run_scripts(uint64_t all, const Arguments&... arguments) {
+  return for_each_seed(all, [&](uint64_t seed) {
     Kind script(seed, arguments...);
     run_script(script);
   });

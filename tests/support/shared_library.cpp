@@ -1,5 +1,7 @@
 #include "tests/support/shared_library.hpp"
 
+#include "tests/support/share.hpp"
+
 #if defined(_WIN32)
 #include <windows.h>
 #else
@@ -31,7 +33,10 @@ std::string SharedLibrary::sqlite() {
 SharedLibrary::SharedLibrary(const std::string& path, bool own) {
   int mode = RTLD_NOW | RTLD_LOCAL;
   if (own) {
-#if !defined(CUCKOO_SANITIZED) && defined(RTLD_DEEPBIND)
+#if defined(RTLD_DEEPBIND)
+    if (is_sanitized()) {
+      return;
+    }
     mode |= RTLD_DEEPBIND;
 #else
     return;

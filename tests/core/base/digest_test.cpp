@@ -7,6 +7,7 @@
 #include "core/base/bytes.hpp"
 
 namespace cuckoo {
+namespace base_digest_test {
 namespace {
 
 std::string digest(Digester& digester, DigestKind kind, const std::string& text) {
@@ -61,4 +62,5 @@ TEST(Hex, is_undone_and_nothing_else_is_taken_I2) {
 }
 
 }  // namespace
+}  // namespace base_digest_test
 }  // namespace cuckoo

@@ -15,6 +15,7 @@
 #include <string>
 
 namespace cuckoo {
+namespace base_large_memory_test {
 namespace {
 
 TEST(LargeMemory, I1_is_memory_whatever_its_size) {
@@ -86,4 +87,5 @@ TEST(LargeMemory, asks_for_large_pages_inside_of_the_array_and_I2_nowhere_else) 
 #endif
 
 }  // namespace
+}  // namespace base_large_memory_test
 }  // namespace cuckoo

@@ -8,6 +8,7 @@
 #include "core/base/shared_buffer.hpp"
 
 namespace cuckoo {
+namespace base_pages_test {
 namespace {
 
 constexpr uint32_t kBytes = 128;
@@ -267,4 +268,5 @@ TEST(PageSet, memory_counts_every_page) {
 }
 
 }  // namespace
+}  // namespace base_pages_test
 }  // namespace cuckoo

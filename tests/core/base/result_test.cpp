@@ -8,6 +8,7 @@
 #include <vector>
 
 namespace cuckoo {
+namespace base_result_test {
 namespace {
 
 Result<std::vector<std::string>> two() { return std::vector<std::string>{"a", "b"}; }
@@ -43,4 +44,5 @@ TEST(Result, neither_value_nor_error_is_undefined) {
 }
 
 }  // namespace
+}  // namespace base_result_test
 }  // namespace cuckoo

@@ -6,6 +6,7 @@
 #include <thread>
 
 namespace cuckoo {
+namespace base_salt_test {
 namespace {
 
 TEST(ProcessSalt, is_the_same_in_all_threads) {
@@ -21,4 +22,5 @@ TEST(ProcessSalt, is_as_random_bits_are) {
 }
 
 }  // namespace
+}  // namespace base_salt_test
 }  // namespace cuckoo

@@ -8,6 +8,7 @@
 #include "tests/support/threads.hpp"
 
 namespace cuckoo {
+namespace base_shared_buffer_test {
 namespace {
 
 // Makes a buffer that nobody shares yet, and fills it with words computed from `number`.
@@ -167,4 +168,5 @@ TEST(SharedBuffer, threads_share_change_and_release) {
 }
 
 }  // namespace
+}  // namespace base_shared_buffer_test
 }  // namespace cuckoo

@@ -2,6 +2,7 @@
 #include "tests/core/filter/bloom_samples.hpp"
 
 namespace cuckoo {
+namespace filter_bloom_counters_test {
 namespace {
 
 using Answer = Filter::Answer;
@@ -331,4 +332,5 @@ TEST(CountingBloom, I4_check_wants_one_overflow_entry_for_each_counter_of_15) {
 }
 
 }  // namespace
+}  // namespace filter_bloom_counters_test
 }  // namespace cuckoo

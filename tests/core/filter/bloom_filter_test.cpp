@@ -6,6 +6,7 @@
 #include "tests/core/filter/bloom_samples.hpp"
 
 namespace cuckoo {
+namespace filter_bloom_filter_test {
 namespace {
 
 using Answer = Filter::Answer;
@@ -600,4 +601,5 @@ TEST(BloomFilter, tells_its_size) {
 }
 
 }  // namespace
+}  // namespace filter_bloom_filter_test
 }  // namespace cuckoo

@@ -4,6 +4,7 @@
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
+namespace filter_bucket_bits_test {
 namespace {
 
 constexpr size_t kBucketPageBytes = 192;
@@ -79,4 +80,5 @@ TEST(BucketBits, hold_says_which_fingerprints_are_in_two_buckets) {
 }
 
 }  // namespace
+}  // namespace filter_bucket_bits_test
 }  // namespace cuckoo

@@ -3,6 +3,7 @@
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
+namespace filter_bucket_test {
 namespace {
 
 // These functions decode a bucket as its bits are defined, with no care for speed.
@@ -211,4 +212,5 @@ TEST(LaneTest, equal_highs_finds_exactly_the_equal_bytes) {
 }
 
 }  // namespace
+}  // namespace filter_bucket_test
 }  // namespace cuckoo

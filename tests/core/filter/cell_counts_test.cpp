@@ -8,6 +8,7 @@
 #include "tests/core/base/unmix64.hpp"
 
 namespace cuckoo {
+namespace filter_cell_counts_test {
 namespace {
 
 TEST(CellCounts, I1_I2_behaves_as_a_map_without_zeros) {
@@ -67,4 +68,5 @@ TEST(CellCounts, I4_cells_that_were_made_to_crowd_do_not) {
 }
 
 }  // namespace
+}  // namespace filter_cell_counts_test
 }  // namespace cuckoo

@@ -4,6 +4,7 @@
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
+namespace filter_cell_layout_test {
 namespace {
 
 struct Sample {
@@ -233,4 +234,5 @@ TEST(CopyCells, another_geometry_is_refused) {
 }
 
 }  // namespace
+}  // namespace filter_cell_layout_test
 }  // namespace cuckoo

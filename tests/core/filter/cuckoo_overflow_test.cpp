@@ -5,6 +5,7 @@
 #include "tests/core/filter/kinds.hpp"
 
 namespace cuckoo {
+namespace filter_cuckoo_overflow_test {
 namespace {
 
 TEST(CuckooOverflow, keys_with_copies_overflow_where_there_is_no_room_and_nowhere_else) {
@@ -96,4 +97,5 @@ TEST(CuckooOverflow, searches_are_given_up_soon_where_many_found_nothing) {
 }
 
 }  // namespace
+}  // namespace filter_cuckoo_overflow_test
 }  // namespace cuckoo

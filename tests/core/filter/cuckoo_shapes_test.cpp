@@ -4,6 +4,7 @@
 #include "tests/core/filter/cuckoo_samples.hpp"
 
 namespace cuckoo {
+namespace filter_cuckoo_shapes_test {
 namespace {
 
 using Answer = Filter::Answer;
@@ -246,4 +247,5 @@ TEST(CuckooInsert, both_ways_leave_the_same_bytes_in_unsorted_buckets) {
 }
 
 }  // namespace
+}  // namespace filter_cuckoo_shapes_test
 }  // namespace cuckoo

@@ -9,6 +9,7 @@
 #include "tests/core/filter/kinds.hpp"
 
 namespace cuckoo {
+namespace filter_factory_test {
 namespace {
 
 bool is_logged(FilterKind kind) { return !traits_of(kind).pairs; }
@@ -278,4 +279,5 @@ TEST(FilterSpec, sizes_are_those_of_the_kind) {
 }
 
 }  // namespace
+}  // namespace filter_factory_test
 }  // namespace cuckoo

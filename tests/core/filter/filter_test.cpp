@@ -6,6 +6,7 @@
 #include "tests/core/filter/kinds.hpp"
 
 namespace cuckoo {
+namespace filter_filter_test {
 namespace {
 
 class Filters : public ::testing::TestWithParam<FilterKind> {
@@ -326,4 +327,5 @@ TEST_P(Filters, full_and_outgrown_are_told_by_keys) {
 }
 
 }  // namespace
+}  // namespace filter_filter_test
 }  // namespace cuckoo

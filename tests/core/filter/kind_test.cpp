@@ -7,6 +7,7 @@
 #include <string>
 
 namespace cuckoo {
+namespace filter_kind_test {
 namespace {
 
 TEST(FilterKinds, are_numbered_from_1_without_a_gap) {
@@ -37,4 +38,5 @@ TEST(FilterKinds, have_traits_that_fit_together) {
 }
 
 }  // namespace
+}  // namespace filter_kind_test
 }  // namespace cuckoo

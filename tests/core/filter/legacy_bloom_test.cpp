@@ -8,6 +8,7 @@
 #include "tests/core/filter/bloom_samples.hpp"
 
 namespace cuckoo {
+namespace filter_legacy_bloom_test {
 namespace {
 
 using Answer = Filter::Answer;
@@ -323,4 +324,5 @@ TEST(LegacyFile, refuses_to_write_what_does_not_fit) {
 }
 
 }  // namespace
+}  // namespace filter_legacy_bloom_test
 }  // namespace cuckoo

@@ -4,6 +4,7 @@
 #include "tests/core/flash/parts.hpp"
 
 namespace cuckoo {
+namespace flash_anchors_test {
 namespace {
 
 class FlashAnchorsTest : public ::testing::Test {
@@ -106,4 +107,5 @@ TEST_F(FlashAnchorsTest, move_on_when_their_blocks_are_less_worn_than_others) {
 }
 
 }  // namespace
+}  // namespace flash_anchors_test
 }  // namespace cuckoo

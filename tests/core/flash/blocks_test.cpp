@@ -7,6 +7,7 @@
 #include "core/flash/undo_log.hpp"
 
 namespace cuckoo {
+namespace flash_blocks_test {
 namespace {
 
 constexpr uint32_t kUnits = 100;  // per block
@@ -225,4 +226,5 @@ TEST(FlashBlocks, I4_what_is_undone_is_as_it_was) {
 }
 
 }  // namespace
+}  // namespace flash_blocks_test
 }  // namespace cuckoo

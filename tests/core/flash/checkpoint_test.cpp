@@ -3,6 +3,7 @@
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
+namespace flash_checkpoint_test {
 namespace {
 
 FlashCheckpoint sample() {
@@ -142,4 +143,5 @@ TEST(FlashCheckpoint, no_other_bytes_say_the_same) {
 }
 
 }  // namespace
+}  // namespace flash_checkpoint_test
 }  // namespace cuckoo

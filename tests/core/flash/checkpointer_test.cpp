@@ -3,6 +3,7 @@
 #include "tests/core/flash/parts.hpp"
 
 namespace cuckoo {
+namespace flash_checkpointer_test {
 namespace {
 
 class FlashCheckpointerTest : public FormattedOnBothDevices {};
@@ -103,4 +104,5 @@ TEST(FlashCheckpointerOnWearingFlash, I3_without_room_nothing_begins) {
 }
 
 }  // namespace
+}  // namespace flash_checkpointer_test
 }  // namespace cuckoo

@@ -3,6 +3,7 @@
 #include "tests/core/flash/parts.hpp"
 
 namespace cuckoo {
+namespace flash_collector_test {
 namespace {
 
 class FlashCollectorTest : public FormattedOnBothDevices {
@@ -108,4 +109,5 @@ TEST(FlashCollectorOnWearingFlash, I3_a_worn_out_device_says_so) {
 }
 
 }  // namespace
+}  // namespace flash_collector_test
 }  // namespace cuckoo

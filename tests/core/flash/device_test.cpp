@@ -3,6 +3,7 @@
 #include "tests/support/status.hpp"
 
 namespace cuckoo {
+namespace flash_device_test {
 namespace {
 
 std::string refused(const FlashGeometry& geometry) {
@@ -67,4 +68,5 @@ TEST(FlashGeometry, messages_name_the_value_and_the_range) {
 }
 
 }  // namespace
+}  // namespace flash_device_test
 }  // namespace cuckoo

@@ -5,6 +5,7 @@
 #include "tests/support/script.hpp"
 
 namespace cuckoo {
+namespace flash_endurance_test {
 namespace {
 
 // A device in memory that can grow. The test changes it atomically. It refuses to program bytes
@@ -282,4 +283,5 @@ TEST(FlashEndurance, blocks_fail_and_nothing_is_lost_until_the_device_is_worn_ou
 }
 
 }  // namespace
+}  // namespace flash_endurance_test
 }  // namespace cuckoo

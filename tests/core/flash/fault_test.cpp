@@ -1,8 +1,9 @@
 // Flash that fails: worn-out and bad blocks, reads and stored bits that flip.
 #include "tests/core/flash/harness.hpp"
-#include "tests/slow.hpp"
+#include "tests/support/share.hpp"
 
 namespace cuckoo {
+namespace flash_fault_test {
 namespace {
 
 constexpr FlashStoreOptions kOptions{.seed = 5};
@@ -256,7 +257,7 @@ TEST(FlashFlips, of_reads_never_give_a_wrong_answer) {
 // A wrong stored bit is found, or does not matter. The end of the hot stream is the one exception:
 // damage there looks like that of a power cut. The test lets it pass.
 TEST(FlashFlips, of_stored_bits_never_give_a_wrong_answer) {
-  constexpr int kFlips = test::kSlow ? 500 : 1500;  // for each seed
+  const auto flips = static_cast<unsigned>(test::share(1500));  // for each seed
   unsigned found = 0;
   unsigned unmounted = 0;
   for (uint64_t seed = 1; seed <= 10; ++seed) {
@@ -270,7 +271,7 @@ TEST(FlashFlips, of_stored_bits_never_give_a_wrong_answer) {
     const FlashStreams streams = faulty.store->streams();
     const FlashGeometry& geometry = faulty.device.geometry();
     const FlashSimulator::State state = faulty.device.snapshot();
-    for (int i = 0; i < kFlips; ++i) {
+    for (unsigned i = 0; i < flips; ++i) {
       faulty.device.restore(state);
       const uint64_t address = faulty.random() % geometry.size_bytes();
       faulty.device.flip_stored(address, static_cast<unsigned>(faulty.random() % 8));
@@ -291,9 +292,10 @@ TEST(FlashFlips, of_stored_bits_never_give_a_wrong_answer) {
       found += store.check(no_poll).ok() ? 0 : 1;
     }
   }
-  EXPECT_GT(found, 100U);
-  EXPECT_GT(unmounted, 10U);
+  EXPECT_GT(found, flips / 15);
+  EXPECT_GT(unmounted, flips / 150);
 }
 
 }  // namespace
+}  // namespace flash_fault_test
 }  // namespace cuckoo

@@ -5,6 +5,7 @@
 #include "tests/support/sample_bytes.hpp"
 
 namespace cuckoo {
+namespace flash_format_test {
 namespace {
 
 using test::documented_bytes;
@@ -101,4 +102,5 @@ TEST(FlashFormatGolden, DISABLED_write_files) {
 }
 
 }  // namespace
+}  // namespace flash_format_test
 }  // namespace cuckoo

@@ -3,6 +3,7 @@
 #include "tests/support/names.hpp"
 
 namespace cuckoo {
+namespace flash_full_test {
 namespace {
 
 struct Shape {
@@ -255,4 +256,5 @@ TEST_P(FlashFull, a_key_can_be_changed_beside_a_full_store) {
 INSTANTIATE_TEST_SUITE_P(Shapes, FlashFull, ::testing::ValuesIn(kShapes), test::kParameterName);
 
 }  // namespace
+}  // namespace flash_full_test
 }  // namespace cuckoo

@@ -7,6 +7,7 @@
 #include "tests/support/allocations.hpp"
 
 namespace cuckoo {
+namespace flash_index_test {
 namespace {
 
 using Pairs = std::set<std::pair<uint32_t, uint32_t>>;
@@ -487,4 +488,5 @@ TEST(FlashIndex, I3_a_change_of_what_is_loaded_without_memory_changes_nothing) {
 }
 
 }  // namespace
+}  // namespace flash_index_test
 }  // namespace cuckoo

@@ -4,6 +4,7 @@
 #include "tests/core/flash/harness.hpp"
 
 namespace cuckoo {
+namespace flash_layout_test {
 namespace {
 
 const FlashGeometry kGeometries[] = {
@@ -146,4 +147,5 @@ TEST(FlashLayout, a_checkpoint_fits_the_blocks_that_are_reckoned) {
 }
 
 }  // namespace
+}  // namespace flash_layout_test
 }  // namespace cuckoo

@@ -9,6 +9,7 @@
 #include "tests/support/threads.hpp"
 
 namespace cuckoo {
+namespace flash_loaded_index_test {
 namespace {
 
 constexpr SlotCacheOptions kOptions{.seed = 9};
@@ -96,4 +97,5 @@ TEST(LoadedIndex, is_shared_searched_and_let_go_by_threads_at_once) {
 }
 
 }  // namespace
+}  // namespace flash_loaded_index_test
 }  // namespace cuckoo

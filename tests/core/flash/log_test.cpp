@@ -3,6 +3,7 @@
 #include "tests/core/flash/parts.hpp"
 
 namespace cuckoo {
+namespace flash_log_test {
 namespace {
 
 class FlashLogTest : public FormattedOnBothDevices {
@@ -141,4 +142,5 @@ TEST(FlashLogOnWornFlash, without_a_free_block_it_is_full) {
 }
 
 }  // namespace
+}  // namespace flash_log_test
 }  // namespace cuckoo

@@ -3,6 +3,7 @@
 #include "tests/core/flash/parts.hpp"
 
 namespace cuckoo {
+namespace flash_mount_test {
 namespace {
 
 class FlashMountTest : public OnBothDevices {
@@ -127,4 +128,5 @@ TEST(FlashMountOfABareDevice, without_a_block_for_a_checkpoint_only_reading_is_l
 }
 
 }  // namespace
+}  // namespace flash_mount_test
 }  // namespace cuckoo

@@ -6,15 +6,14 @@
 #include <cstring>
 
 #include "tests/core/flash/cuts.hpp"
-#include "tests/slow.hpp"
 #include "tests/support/flash_shape.hpp"
 #include "tests/support/names.hpp"
 #include "tests/support/script.hpp"
+#include "tests/support/share.hpp"
 
 namespace cuckoo {
+namespace flash_power_cut_test {
 namespace {
-
-constexpr uint64_t kLess = test::kSlow ? 4 : 1;
 
 // Small devices: what the workload writes is several times their size.
 constexpr test::FlashShape kShapes[] = {
@@ -59,7 +58,7 @@ TEST_P(FlashPowerCut, I1_to_I4_at_every_step) {
     FlashCutExplorer::Options options = options_of(GetParam(), seed);
     options.actions = 1500;
     options.window = all_cuts() ? 1 : 6;
-    options.period = all_cuts() ? 1 : 250 * kLess;
+    options.period = all_cuts() ? 1 : 250 * test::share_divisor();
     ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
   });
   RecordProperty("cuts", std::to_string(cuts));
@@ -73,13 +72,14 @@ TEST_P(FlashPowerCut, I4_inside_recoveries) {
     FlashCutExplorer::Options options = options_of(GetParam(), seed + 1000000);
     options.actions = 600;
     options.every = all_cuts() ? std::vector<uint64_t>{10, 100, 100}
-                               : std::vector<uint64_t>{400 * kLess, 200, 100};
+                               : std::vector<uint64_t>{400 * test::share_divisor(), 200, 100};
     ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
     options.which.seed += 1000000;
     options.actions = 400;
     options.window = 1;
     options.period = all_cuts() ? 40 : 400;
-    options.every = all_cuts() ? std::vector<uint64_t>{1, 1} : std::vector<uint64_t>{kLess, 1000};
+    options.every = all_cuts() ? std::vector<uint64_t>{1, 1}
+                               : std::vector<uint64_t>{test::share_divisor(), 1000};
     ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
   });
   RecordProperty("cuts", std::to_string(cuts));
@@ -93,8 +93,8 @@ TEST_P(FlashPowerCut, I2_on_failing_flash) {
     FlashCutExplorer::Options options = options_of(GetParam(), seed + kFailingSeeds);
     options.which.geometry.blocks = 28;
     options.actions = 600;
-    options.every =
-        all_cuts() ? std::vector<uint64_t>{2, 100} : std::vector<uint64_t>{400 * kLess, 100};
+    options.every = all_cuts() ? std::vector<uint64_t>{2, 100}
+                               : std::vector<uint64_t>{400 * test::share_divisor(), 100};
     ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
   });
   RecordProperty("cuts", std::to_string(cuts));
@@ -128,4 +128,5 @@ TEST(FlashPowerCutId, replays) {
 }
 
 }  // namespace
+}  // namespace flash_power_cut_test
 }  // namespace cuckoo

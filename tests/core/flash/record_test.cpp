@@ -3,6 +3,7 @@
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
+namespace flash_record_test {
 namespace {
 
 constexpr uint64_t kSequence = 0x0102030405;
@@ -289,4 +290,5 @@ TEST(FlashRecord, block_headers_have_these_bytes) {
 }
 
 }  // namespace
+}  // namespace flash_record_test
 }  // namespace cuckoo

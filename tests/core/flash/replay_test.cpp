@@ -3,6 +3,7 @@
 #include "tests/core/flash/parts.hpp"
 
 namespace cuckoo {
+namespace flash_replay_test {
 namespace {
 
 // One store writes; another one, which had the same state and has not seen what was written since,
@@ -236,4 +237,5 @@ TEST_P(FlashReplayTest, I3_what_the_newest_change_emptied_is_held) {
 }
 
 }  // namespace
+}  // namespace flash_replay_test
 }  // namespace cuckoo

@@ -6,6 +6,7 @@
 // is what that does not reach.
 
 namespace cuckoo {
+namespace flash_scan_test {
 namespace {
 
 class FlashScanTest : public FormattedOnBothDevices {
@@ -144,4 +145,5 @@ TEST(FlashScanOfLargeBlocks, I1_gives_everything) {
 }
 
 }  // namespace
+}  // namespace flash_scan_test
 }  // namespace cuckoo

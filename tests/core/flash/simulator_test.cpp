@@ -5,6 +5,7 @@
 #include <bit>
 
 namespace cuckoo {
+namespace flash_simulator_test {
 namespace {
 
 constexpr FlashGeometry kSmall{.sector_size_bytes = 512,
@@ -463,4 +464,5 @@ TEST(FlashSimulator, planted_bytes_count_as_programmed) {
 }
 
 }  // namespace
+}  // namespace flash_simulator_test
 }  // namespace cuckoo

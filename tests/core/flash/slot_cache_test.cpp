@@ -1,9 +1,9 @@
 // SlotCache against std::multimap, its memory, its loads, and what happens when memory runs out.
 #include "core/flash/slot_cache.hpp"
 
-#include "tests/slow.hpp"
 #include "tests/support/allocations.hpp"
 #include "tests/support/core_samples.hpp"
+#include "tests/support/share.hpp"
 
 namespace cuckoo {
 
@@ -41,6 +41,7 @@ class SlotCacheTestPeer {
   SlotCache& cache_;
 };
 
+namespace flash_slot_cache_test {
 namespace {
 
 using Model = std::multimap<uint32_t, uint32_t>;
@@ -307,8 +308,8 @@ TEST(SlotCache, a_removal_calls_an_equal_hash_back_from_the_stash) {
 // ---- memory
 
 TEST(SlotCache, a_growing_2x4_cache_is_full_before_it_grows_and_takes_9_5_bytes_an_entry) {
-  constexpr uint64_t kSeeds = test::kSlow ? 1 : 3;
-  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  const uint64_t seeds = test::share(3);
+  for (uint64_t seed = 1; seed <= seeds; ++seed) {
     SlotCache cache({2, 4, seed});
     constexpr uint32_t kCount = 1'000'000;
     double bytes_per_entry = 0;
@@ -531,4 +532,5 @@ TEST(SlotCache, each_slot_that_can_be_drawn_holds_an_entry_of_its_bucket) {
 }
 
 }  // namespace
+}  // namespace flash_slot_cache_test
 }  // namespace cuckoo

@@ -3,6 +3,7 @@
 #include "tests/core/flash/parts.hpp"
 
 namespace cuckoo {
+namespace flash_state_test {
 namespace {
 
 // Calls of a store's life, made by hand: nothing is read from the device.
@@ -252,4 +253,5 @@ TEST_F(FlashStateTest, full_says_whether_the_device_is_worn_out) {
 }
 
 }  // namespace
+}  // namespace flash_state_test
 }  // namespace cuckoo

@@ -19,6 +19,7 @@ class FlashStoreTestPeer {
   FlashStore& store_;
 };
 
+namespace flash_store_check_test {
 namespace {
 
 TEST(FlashStoreCheck, names_the_invariant_that_is_broken) {
@@ -94,4 +95,5 @@ TEST(FlashStoreCheck, ends_when_poll_says_so) {
 }
 
 }  // namespace
+}  // namespace flash_store_check_test
 }  // namespace cuckoo

@@ -4,6 +4,7 @@
 
 namespace cuckoo {
 
+namespace flash_store_test {
 namespace {
 
 TEST(FlashStore, I5_model_without_cuts) {
@@ -187,4 +188,5 @@ TEST(FlashStore, I1_atomic_mounts_follows_and_undoes_to_the_same_state) {
 }
 
 }  // namespace
+}  // namespace flash_store_test
 }  // namespace cuckoo

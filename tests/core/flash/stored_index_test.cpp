@@ -5,6 +5,7 @@
 #include "tests/core/flash/parts.hpp"
 
 namespace cuckoo {
+namespace flash_stored_index_test {
 namespace {
 
 // Entries cut into pieces of so many bytes, read from memory.
@@ -268,4 +269,5 @@ TEST(FlashIndex, I4_asks_for_nothing_that_was_not_fetched) {
 }
 
 }  // namespace
+}  // namespace flash_stored_index_test
 }  // namespace cuckoo

@@ -6,6 +6,7 @@
 #include <string>
 
 namespace cuckoo {
+namespace flash_undo_log_test {
 namespace {
 
 FlashRegisters registers(uint64_t digest) {
@@ -122,4 +123,5 @@ TEST(FlashUndoLog, I3_what_can_not_be_taken_back_is_noted_still) {
 }
 
 }  // namespace
+}  // namespace flash_undo_log_test
 }  // namespace cuckoo

@@ -4,6 +4,7 @@
 #include "tests/core/flash/harness.hpp"
 
 namespace cuckoo {
+namespace flash_wear_test {
 namespace {
 
 struct WearCase {
@@ -175,4 +176,5 @@ TEST(FlashWearOfAnchors, that_never_fail_is_none) {
 }
 
 }  // namespace
+}  // namespace flash_wear_test
 }  // namespace cuckoo

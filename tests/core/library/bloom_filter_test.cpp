@@ -6,6 +6,7 @@
 
 #include "tests/support/status.hpp"
 
+namespace library_bloom_filter_test {
 namespace {
 
 using cuckoo::BloomFilter;
@@ -47,3 +48,4 @@ TEST(LibraryBloomFilter, takes_no_image_of_another_filter) {
 }
 
 }  // namespace
+}  // namespace library_bloom_filter_test

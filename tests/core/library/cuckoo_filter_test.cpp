@@ -5,9 +5,10 @@
 #include <random>
 #include <vector>
 
-#include "tests/slow.hpp"
+#include "tests/support/share.hpp"
 #include "tests/support/status.hpp"
 
+namespace library_cuckoo_filter_test {
 namespace {
 
 using cuckoo::CuckooFilter;
@@ -143,15 +144,16 @@ void live(const Life& life, uint64_t seed) {
 }
 
 TEST(LibraryCuckooFilter, is_a_multiset_that_grows) {
-  for (uint64_t seed = 0; seed < (cuckoo::test::kSlow ? 3 : 30); ++seed) {
+  for (uint64_t seed = 0; seed < cuckoo::test::share(30); ++seed) {
     live({.expected = 10 + seed % 5 * 1000, .grows = true, .steps = 1500}, seed);
   }
 }
 
 TEST(LibraryCuckooFilter, is_a_multiset_of_a_fixed_size) {
-  for (uint64_t seed = 100; seed < (cuckoo::test::kSlow ? 103 : 130); ++seed) {
+  for (uint64_t seed = 100; seed < 100 + cuckoo::test::share(30); ++seed) {
     live({.expected = 100 + seed % 5 * 1000, .grows = false, .steps = 1500}, seed);
   }
 }
 
 }  // namespace
+}  // namespace library_cuckoo_filter_test

@@ -5,6 +5,7 @@
 #include "tests/core/library/flash_samples.hpp"
 
 namespace cuckoo::test {
+namespace library_file_device_test {
 namespace {
 
 void damage(const std::string& path, std::streamoff at, char byte) {
@@ -116,4 +117,5 @@ TEST(FileDevice, is_open_once_only) {
 }
 
 }  // namespace
+}  // namespace library_file_device_test
 }  // namespace cuckoo::test

@@ -12,11 +12,12 @@
 #include <type_traits>
 #include <unordered_set>
 
-#include "tests/slow.hpp"
 #include "tests/support/allocations.hpp"
+#include "tests/support/share.hpp"
 #include "tests/support/status.hpp"
 #include "tests/support/threads.hpp"
 
+namespace library_filter_test {
 namespace {
 
 using cuckoo::BloomFilter;
@@ -126,7 +127,7 @@ TYPED_TEST(MembershipFilter, takes_any_range_of_keys) {
 
 // One filter is made for ten keys, and another for all of them.
 TYPED_TEST(MembershipFilter, has_the_rate_that_was_asked_for_at_any_size) {
-  const uint64_t keys = cuckoo::test::kSlow ? 30'000 : 300'000;
+  const uint64_t keys = std::max<uint64_t>(cuckoo::test::share(300'000), 30'000);
   for (const double rate : {0.03, 0.001}) {
     for (const uint64_t expected : {uint64_t{10}, keys}) {
       TypeParam filter = this->made(expected, rate);
@@ -463,7 +464,7 @@ class Life {
 };
 
 TYPED_TEST(MembershipFilter, keeps_every_key_through_all_changes) {
-  for (uint64_t seed = 0; seed < (cuckoo::test::kSlow ? 2 : 12); ++seed) {
+  for (uint64_t seed = 0; seed < std::max<uint64_t>(cuckoo::test::share(12), 2); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const bool grows = seed % 2 == 0;
     const uint64_t keys = grows ? 10 + seed * 3000 : 20'000 + seed * 10'000;
@@ -525,3 +526,4 @@ TYPED_TEST(MembershipFilter, says_no_to_nothing_that_it_held_when_memory_ran_out
 }
 
 }  // namespace
+}  // namespace library_filter_test

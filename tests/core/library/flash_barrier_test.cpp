@@ -4,6 +4,7 @@
 #include "tests/core/library/flash_samples.hpp"
 
 namespace cuckoo::test {
+namespace library_flash_barrier_test {
 namespace {
 
 using Models = std::vector<FlashModel>;
@@ -160,4 +161,5 @@ TEST_F(FlashBarriers, B5_a_mount_counts_on_changes_that_were_not_synced) {
 }
 
 }  // namespace
+}  // namespace library_flash_barrier_test
 }  // namespace cuckoo::test

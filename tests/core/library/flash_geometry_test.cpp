@@ -3,6 +3,7 @@
 #include "tests/core/library/flash_samples.hpp"
 
 namespace cuckoo::test {
+namespace library_flash_geometry_test {
 namespace {
 
 TEST(LibraryFlashGeometry, out_of_range_is_refused_with_a_text) {
@@ -35,4 +36,5 @@ TEST(LibraryFlashGeometry, D5_what_is_not_on_the_device_is_refused) {
 }
 
 }  // namespace
+}  // namespace library_flash_geometry_test
 }  // namespace cuckoo::test

@@ -12,14 +12,15 @@
 #include <thread>
 
 #include "tests/core/library/flash_samples.hpp"
-#include "tests/slow.hpp"
+#include "tests/support/share.hpp"
 
 namespace cuckoo::test {
+namespace library_flash_kill_test {
 namespace {
 
 uint64_t kills() {
   const char* const wanted = std::getenv("CUCKOO_FLASH_KILLS");
-  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : kSlow ? 20 : 100;
+  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : share(100);
 }
 
 constexpr uint64_t kKeys = 60;
@@ -76,7 +77,7 @@ TEST(FlashKill, leaves_what_was_done) {
       write_rounds(path.text(), done + 1, report[1]);
     }
     ::close(report[1]);
-    std::this_thread::sleep_for(std::chrono::microseconds(random() % (kSlow ? 200000 : 30000)));
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % (is_slow() ? 200000 : 30000)));
     ASSERT_EQ(::kill(child, SIGKILL), 0);
     for (uint64_t n = 0; ::read(report[0], &n, sizeof n) == static_cast<ssize_t>(sizeof n);) {
       ASSERT_EQ(n, done + 1);
@@ -98,4 +99,5 @@ TEST(FlashKill, leaves_what_was_done) {
 }
 
 }  // namespace
+}  // namespace library_flash_kill_test
 }  // namespace cuckoo::test

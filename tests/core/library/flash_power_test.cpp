@@ -12,6 +12,7 @@
 #include "tests/support/script.hpp"
 
 namespace cuckoo::test {
+namespace library_flash_power_test {
 namespace {
 
 // The models that a cut may leave: the last synced one, and one more for each change since.
@@ -224,4 +225,5 @@ TEST_P(FlashPower, making_a_store_can_be_cut_anywhere) {
 INSTANTIATE_TEST_SUITE_P(Shapes, FlashPower, ::testing::ValuesIn(kShapes), test::kParameterName);
 
 }  // namespace
+}  // namespace library_flash_power_test
 }  // namespace cuckoo::test

@@ -6,6 +6,7 @@
 #include "tests/core/library/flash_samples.hpp"
 
 namespace cuckoo::test {
+namespace library_flash_store_test {
 namespace {
 
 FlashStore in_memory(const FlashGeometry& geometry = small_geometry()) {
@@ -300,4 +301,5 @@ TEST(LibraryFlashStore, G2_damage_is_no_crash_and_no_wrong_value) {
 }
 
 }  // namespace
+}  // namespace library_flash_store_test
 }  // namespace cuckoo::test

@@ -9,6 +9,7 @@
 #include "tests/support/core_samples.hpp"
 #include "tests/support/threads.hpp"
 
+namespace library_hash_ring_test {
 namespace {
 
 using cuckoo::ErrorCode;
@@ -464,3 +465,4 @@ TEST_P(EveryHashRing, names_no_wrong_owner_when_memory_ran_out) {
 }
 
 }  // namespace
+}  // namespace library_hash_ring_test

@@ -7,6 +7,7 @@
 #include "tests/support/status.hpp"
 
 namespace cuckoo {
+namespace library_memory_filter_test {
 namespace {
 
 constexpr std::array kKinds = {FilterKind::kCuckoo};
@@ -63,4 +64,5 @@ TEST(MemoryFilter, I4_takes_nothing_that_is_no_image) {
 }
 
 }  // namespace
+}  // namespace library_memory_filter_test
 }  // namespace cuckoo

@@ -13,6 +13,7 @@
 #include "tests/support/status.hpp"
 #include "tests/support/threads.hpp"
 
+namespace library_openssl_md5_test {
 namespace {
 
 std::string md5_of(std::string_view text) {
@@ -44,5 +45,6 @@ TEST(OpensslMd5, serves_a_ring_that_many_threads_ask) {
 }
 
 }  // namespace
+}  // namespace library_openssl_md5_test
 
 #endif

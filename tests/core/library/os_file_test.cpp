@@ -3,6 +3,7 @@
 #include "tests/core/library/flash_samples.hpp"
 
 namespace cuckoo::test {
+namespace library_os_file_test {
 namespace {
 
 TEST(OsFile, is_read_as_it_was_written) {
@@ -69,4 +70,5 @@ TEST(OsFile, tells_that_the_disk_is_full) {
 #endif
 
 }  // namespace
+}  // namespace library_os_file_test
 }  // namespace cuckoo::test

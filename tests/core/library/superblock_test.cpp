@@ -3,6 +3,7 @@
 #include "tests/core/library/flash_samples.hpp"
 
 namespace cuckoo::test {
+namespace library_superblock_test {
 namespace {
 
 const FlashGeometry kGeometry = small_geometry();
@@ -49,4 +50,5 @@ TEST(Superblock, a_device_with_anything_on_it_is_not_blank) {
 }
 
 }  // namespace
+}  // namespace library_superblock_test
 }  // namespace cuckoo::test

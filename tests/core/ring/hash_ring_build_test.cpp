@@ -3,6 +3,7 @@
 #include "tests/core/ring/samples.hpp"
 
 namespace cuckoo {
+namespace ring_hash_ring_build_test {
 namespace {
 
 // A ring with the same ids, as another connection reads it.
@@ -152,4 +153,5 @@ TEST(RingBuild, a_rings_points_are_of_its_nodes_no_matter_who_made_them) {
 INSTANTIATE_EACH(Algorithms, RingHistories, ring_cases());
 
 }  // namespace
+}  // namespace ring_hash_ring_build_test
 }  // namespace cuckoo

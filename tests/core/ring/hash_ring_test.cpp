@@ -8,6 +8,7 @@
 #include "tests/core/ring/samples.hpp"
 
 namespace cuckoo {
+namespace ring_hash_ring_test {
 namespace {
 
 class EveryRing : public ::testing::TestWithParam<RingCase> {
@@ -415,4 +416,5 @@ TEST_P(EveryRing, random_changes_give_the_owners_of_the_model) {
 INSTANTIATE_EACH(Algorithms, EveryRing, ring_cases());
 
 }  // namespace
+}  // namespace ring_hash_ring_test
 }  // namespace cuckoo

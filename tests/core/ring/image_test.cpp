@@ -4,6 +4,7 @@
 #include "tests/support/sample_bytes.hpp"
 
 namespace cuckoo {
+namespace ring_image_test {
 namespace {
 
 constexpr size_t kHeaderBytes = 48;
@@ -322,4 +323,5 @@ TEST(RingImage, DISABLED_write_golden_files_and_seeds) {
 }
 
 }  // namespace
+}  // namespace ring_image_test
 }  // namespace cuckoo

@@ -7,6 +7,7 @@
 #include "core/base/bytes.hpp"
 
 namespace cuckoo {
+namespace ring_ketama_key_hash_test {
 namespace {
 
 uint32_t hash(KetamaKeyHash kind, std::string_view key) {
@@ -40,4 +41,5 @@ TEST(KetamaKeyHash, takes_bytes_above_127_as_negative_numbers) {
 }
 
 }  // namespace
+}  // namespace ring_ketama_key_hash_test
 }  // namespace cuckoo

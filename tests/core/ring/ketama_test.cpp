@@ -13,6 +13,7 @@
 #include "tests/core/ring/samples.hpp"
 
 namespace cuckoo {
+namespace ring_ketama_test {
 namespace {
 
 using Expected = std::vector<std::pair<std::string, std::string>>;  // key -> node
@@ -261,4 +262,5 @@ TEST(Ketama, cuts_a_digest_in_four_little_endian_parts) {
 }
 
 }  // namespace
+}  // namespace ring_ketama_test
 }  // namespace cuckoo

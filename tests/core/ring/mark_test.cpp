@@ -5,6 +5,7 @@
 #include "tests/core/ring/samples.hpp"
 
 namespace cuckoo {
+namespace ring_mark_test {
 namespace {
 
 RingOptions consistent_options() {
@@ -222,4 +223,5 @@ TEST(RingMarks, are_sixteen_hexadecimal_digits) {
 }
 
 }  // namespace
+}  // namespace ring_mark_test
 }  // namespace cuckoo

@@ -9,6 +9,7 @@
 #include "core/base/digest.hpp"
 
 namespace cuckoo {
+namespace ring_md5_test {
 namespace {
 
 TEST(SystemMd5, is_md5) {
@@ -24,4 +25,5 @@ TEST(SystemMd5, is_md5) {
 }
 
 }  // namespace
+}  // namespace ring_md5_test
 }  // namespace cuckoo

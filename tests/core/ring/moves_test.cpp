@@ -5,6 +5,7 @@
 #include "tests/core/ring/samples.hpp"
 
 namespace cuckoo {
+namespace ring_moves_test {
 namespace {
 
 class RingMoves : public ::testing::TestWithParam<RingCase> {
@@ -129,4 +130,5 @@ TEST_P(RingMoves, from_and_to_nobody) {
 INSTANTIATE_EACH(Algorithms, RingMoves, ring_cases());
 
 }  // namespace
+}  // namespace ring_moves_test
 }  // namespace cuckoo

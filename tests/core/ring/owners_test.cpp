@@ -5,6 +5,7 @@
 #include "tests/core/ring/samples.hpp"
 
 namespace cuckoo {
+namespace ring_owners_test {
 namespace {
 
 constexpr uint64_t kSeed = 7;
@@ -184,4 +185,5 @@ TEST(SlotOwners, I2_I3_I4_changes_move_as_few_slots_as_they_can) {
 }
 
 }  // namespace
+}  // namespace ring_owners_test
 }  // namespace cuckoo

@@ -7,6 +7,7 @@
 #include <random>
 
 namespace cuckoo {
+namespace ring_points_test {
 namespace {
 
 const std::vector<uint32_t> kIds = {10, 20, 30, 40};  // of the ranks 0 … 3
@@ -217,4 +218,5 @@ TEST(PointRing, without_points_is_empty) {
 }
 
 }  // namespace
+}  // namespace ring_points_test
 }  // namespace cuckoo

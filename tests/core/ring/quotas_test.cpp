@@ -8,6 +8,7 @@
 #include <random>
 
 namespace cuckoo {
+namespace ring_quotas_test {
 namespace {
 
 // The definition: one slot after the other.
@@ -97,4 +98,5 @@ TEST(SlotQuotas, I2_change_of_one_weight_moves_all_others_the_same_way) {
 }
 
 }  // namespace
+}  // namespace ring_quotas_test
 }  // namespace cuckoo

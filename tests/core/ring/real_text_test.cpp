@@ -10,6 +10,7 @@
 #include <string>
 
 namespace cuckoo {
+namespace ring_real_text_test {
 namespace {
 
 std::string text_of(double real) {
@@ -81,4 +82,5 @@ TEST(RealText, has_the_15_digits_of_the_c_library) {
 }
 
 }  // namespace
+}  // namespace ring_real_text_test
 }  // namespace cuckoo

@@ -4,6 +4,7 @@
 #include "tests/core/segments/copies.hpp"
 
 namespace cuckoo::segments {
+namespace segments_changes_test {
 namespace {
 
 FilterMark sample_mark(FilterKind kind, HashWidth width, uint64_t position) {
@@ -200,4 +201,5 @@ TEST(SegmentNetChanges, of_a_set_count_once) {
 }
 
 }  // namespace
+}  // namespace segments_changes_test
 }  // namespace cuckoo::segments

@@ -6,6 +6,7 @@
 #include "tests/core/segments/memory_blocks.hpp"
 
 namespace cuckoo::segments {
+namespace segments_directory_test {
 namespace {
 
 FilterOptions make_options() {
@@ -373,4 +374,5 @@ TEST(SegmentRoot, decodes_to_what_was_encoded) {
 }
 
 }  // namespace
+}  // namespace segments_directory_test
 }  // namespace cuckoo::segments

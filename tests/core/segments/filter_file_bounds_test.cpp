@@ -2,6 +2,7 @@
 #include "tests/core/segments/stored_file.hpp"
 
 namespace cuckoo::segments {
+namespace segments_filter_file_bounds_test {
 namespace {
 
 struct Most {
@@ -71,4 +72,5 @@ TEST_P(FilterFileBounds, work_of_one_row_is_one_row_of_the_log) {
 INSTANTIATE_EACH(Kinds, FilterFileBounds, test::kLoggedKinds);
 
 }  // namespace
+}  // namespace segments_filter_file_bounds_test
 }  // namespace cuckoo::segments

@@ -3,6 +3,7 @@
 #include "tests/support/allocations.hpp"
 
 namespace cuckoo::segments {
+namespace segments_filter_file_changes_fault_test {
 namespace {
 
 class FilterFileChangesFaults : public ::testing::TestWithParam<std::tuple<FilterKind, bool>> {
@@ -153,4 +154,5 @@ TEST_P(FilterFileChangesFaults, S8_without_memory_nothing_is_lost_after_a_roll_b
 }
 
 }  // namespace
+}  // namespace segments_filter_file_changes_fault_test
 }  // namespace cuckoo::segments

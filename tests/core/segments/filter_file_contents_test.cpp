@@ -2,6 +2,7 @@
 #include "tests/core/segments/filled_file.hpp"
 
 namespace cuckoo::segments {
+namespace segments_filter_file_contents_test {
 namespace {
 
 FilterOptions options_of(const FilterCase& one) {
@@ -162,4 +163,5 @@ TEST(FilterFileContentsWithHashes, are_counted_where_a_run_has_a_remove_of_what_
 }
 
 }  // namespace
+}  // namespace segments_filter_file_contents_test
 }  // namespace cuckoo::segments

@@ -1,9 +1,10 @@
 // Blocks are changed, removed, moved and exchanged. No key may be lost without an error before, and
 // no bytes whatever lead to a crash or to work without end.
 #include "tests/core/segments/stored_file.hpp"
-#include "tests/slow.hpp"
+#include "tests/support/share.hpp"
 
 namespace cuckoo::segments {
+namespace segments_filter_file_damage_test {
 namespace {
 
 constexpr uint64_t kKeys = 4000;
@@ -64,8 +65,7 @@ class FilterFileDamage : public ::testing::TestWithParam<test::FilterCase> {
     return page;
   }
 
-  // With sanitizers, a third of the blocks takes as long as all blocks do without.
-  bool is_left_out() { return test::kSlow && ++seen_ % 3 != 0; }
+  bool is_left_out() { return seen_++ % test::share_divisor() != test::share_first(); }
 
   uint64_t seen_ = 0;
   const FilterOptions options =
@@ -171,7 +171,7 @@ TEST_P(FilterFileDamage, of_a_segment_made_after_what_it_holds_is_found) {
 TEST_P(FilterFileDamage, by_an_attacker_does_no_harm) {
   storage.trusting = false;
   const Blocks blocks(storage, options.seed);
-  const uint64_t rounds = test::kSlow ? 1 : 3;
+  const uint64_t rounds = test::share(3);
   uint64_t n = 0;
   for (const auto& row : good) {
     if (is_left_out()) {
@@ -211,4 +211,5 @@ TEST_P(FilterFileDamage, by_an_attacker_does_no_harm) {
 INSTANTIATE_EACH(Kinds, FilterFileDamage, test::all_cases());
 
 }  // namespace
+}  // namespace segments_filter_file_damage_test
 }  // namespace cuckoo::segments

@@ -2,6 +2,7 @@
 #include "tests/core/segments/stored_file.hpp"
 
 namespace cuckoo::segments {
+namespace segments_filter_file_fault_test {
 namespace {
 
 struct Step {
@@ -204,4 +205,5 @@ TEST(FilterFileCreation, fails_as_a_whole) {
 }
 
 }  // namespace
+}  // namespace segments_filter_file_fault_test
 }  // namespace cuckoo::segments

@@ -4,6 +4,7 @@
 #include "tests/core/segments/filled_file.hpp"
 
 namespace cuckoo::segments {
+namespace segments_filter_file_figures_test {
 namespace {
 
 class FilterFileFigures : public ::testing::TestWithParam<FilterCase> {};
@@ -127,4 +128,5 @@ TEST(FilterFileTarget, rate_follows_from_a_size_that_was_asked_for) {
 }
 
 }  // namespace
+}  // namespace segments_filter_file_figures_test
 }  // namespace cuckoo::segments

@@ -3,6 +3,7 @@
 #include "tests/core/segments/stored_file.hpp"
 
 namespace cuckoo::segments {
+namespace segments_filter_file_follow_test {
 namespace {
 
 std::vector<uint64_t> answers_of(FilterFile& file, uint64_t end) {
@@ -268,4 +269,5 @@ TEST_P(FilterFileFollows, a_small_commit_by_reading_one_row_and_what_is_the_same
 }
 
 }  // namespace
+}  // namespace segments_filter_file_follow_test
 }  // namespace cuckoo::segments

@@ -5,6 +5,7 @@
 #include "tests/core/segments/stored_file.hpp"
 
 namespace cuckoo::segments {
+namespace segments_filter_file_kinds_test {
 namespace {
 
 struct KindFile : StoredFile {
@@ -465,4 +466,5 @@ TEST_P(CountingFileKinds, never_have_less_than_no_items) {
 }
 
 }  // namespace
+}  // namespace segments_filter_file_kinds_test
 }  // namespace cuckoo::segments

@@ -4,6 +4,7 @@
 #include "tests/core/segments/filled_file.hpp"
 
 namespace cuckoo::segments {
+namespace segments_filter_file_limits_test {
 namespace {
 
 class FixedFileLimits : public ::testing::TestWithParam<FilterCase> {};
@@ -246,4 +247,5 @@ TEST_P(GrowingFileLimits, of_a_capacity_out_of_range_leave_a_rebuild_undone) {
 }
 
 }  // namespace
+}  // namespace segments_filter_file_limits_test
 }  // namespace cuckoo::segments

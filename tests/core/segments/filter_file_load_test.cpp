@@ -4,6 +4,7 @@
 #include "tests/core/segments/stored_file.hpp"
 
 namespace cuckoo::segments {
+namespace segments_filter_file_load_test {
 namespace {
 
 constexpr uint64_t kAdds = 60000;
@@ -209,4 +210,5 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 }  // namespace
+}  // namespace segments_filter_file_load_test
 }  // namespace cuckoo::segments

@@ -4,6 +4,7 @@
 #include "tests/core/segments/copies.hpp"
 
 namespace cuckoo::segments {
+namespace segments_filter_file_log_test {
 namespace {
 
 class FilterFileLog : public ::testing::TestWithParam<FilterKind> {
@@ -172,4 +173,5 @@ TEST_P(FilterFileLog, lost_rows_that_are_kept_are_found) {
 }
 
 }  // namespace
+}  // namespace segments_filter_file_log_test
 }  // namespace cuckoo::segments

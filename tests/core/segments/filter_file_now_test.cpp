@@ -14,6 +14,7 @@
 #include "tests/support/script.hpp"
 
 namespace cuckoo::segments {
+namespace segments_filter_file_now_test {
 namespace {
 
 using test::expect_ok;
@@ -308,4 +309,5 @@ TEST_P(FilterFileNow, S8_says_that_it_is_full_and_changes_nothing) {
 }
 
 }  // namespace
+}  // namespace segments_filter_file_now_test
 }  // namespace cuckoo::segments

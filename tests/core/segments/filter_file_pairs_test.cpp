@@ -4,6 +4,7 @@
 #include "tests/core/segments/pieces.hpp"
 
 namespace cuckoo::segments {
+namespace segments_filter_file_pairs_test {
 namespace {
 
 FilterOptions options_of(uint64_t capacity) {
@@ -257,4 +258,5 @@ TEST(FilterFileMark, is_none_of_a_filter_of_pairs) {
 }
 
 }  // namespace
+}  // namespace segments_filter_file_pairs_test
 }  // namespace cuckoo::segments

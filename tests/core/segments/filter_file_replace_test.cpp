@@ -2,6 +2,7 @@
 #include "tests/core/segments/filled_file.hpp"
 
 namespace cuckoo::segments {
+namespace segments_filter_file_replace_test {
 namespace {
 
 FilterOptions options_of(const FilterCase& one) {
@@ -567,4 +568,5 @@ TEST(FilterFileRoom, is_asked_for_before_the_work) {
 }
 
 }  // namespace
+}  // namespace segments_filter_file_replace_test
 }  // namespace cuckoo::segments

@@ -12,6 +12,7 @@
 #include "tests/support/script.hpp"
 
 namespace cuckoo::segments {
+namespace segments_filter_file_test {
 namespace {
 
 using test::MemoryBlocks;
@@ -472,4 +473,5 @@ TEST(FilterFileReplace, says_what_became_of_it) {
 }
 
 }  // namespace
+}  // namespace segments_filter_file_test
 }  // namespace cuckoo::segments

@@ -4,6 +4,7 @@
 #include "tests/support/allocations.hpp"
 
 namespace cuckoo::segments {
+namespace segments_filter_window_changes_test {
 namespace {
 
 constexpr uint64_t kGenerations = 3;
@@ -429,4 +430,5 @@ TEST_P(WindowChangesFaults, S8_a_bad_piece_changes_nothing) {
 }
 
 }  // namespace
+}  // namespace segments_filter_window_changes_test
 }  // namespace cuckoo::segments

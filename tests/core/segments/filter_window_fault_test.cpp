@@ -1,8 +1,10 @@
 // Sliding windows where something goes wrong: storage that fails, blocks that are damaged or stray,
 // hostile ones; roll-backs in the middle of a rotation; limits.
 #include "tests/core/segments/stored_generations.hpp"
+#include "tests/support/share.hpp"
 
 namespace cuckoo::segments {
+namespace segments_filter_window_fault_test {
 namespace {
 
 constexpr uint64_t kGenerations = 3;
@@ -97,7 +99,7 @@ TEST_P(FaultyWindowOfSegments, is_restored_by_a_rollback_after_any_call_failed) 
     stored.window.committed();
     stored.expect_good();
     const MemoryBlocks::Rows end = stored.storage.rows;
-    for (uint64_t n = 1; !HasFailure(); ++n) {
+    for (uint64_t n = test::share_first() + 1; !HasFailure(); n += test::share_divisor()) {
       SCOPED_TRACE(std::string(name) + ", call " + std::to_string(n));
       stored.roll_back(start);
       const ErrorCode code = n % 2 == 0 ? ErrorCode::kStorage : ErrorCode::kInterrupted;
@@ -117,7 +119,7 @@ TEST_P(FaultyWindowOfSegments, is_restored_by_a_rollback_after_any_call_failed) 
       stored.window.committed();
       ASSERT_FALSE(stored.window.poisoned());
       StoredGenerations::follow(stored.window);
-      if (n % 5 == 0) {
+      if (n % 5 == 0 || test::share_divisor() > 1) {
         ASSERT_EQ(answers_of(stored.window, 0, 3700), answers);
         stored.expect_good();
       }
@@ -144,7 +146,7 @@ TEST_P(FaultyWindowOfSegments, a_refresh_that_fails_can_be_repeated) {
     stored.commit();
     const MemoryBlocks::Rows end = stored.storage.rows;
     const std::vector<uint64_t> answers = answers_of(stored.window, 0, 3750);
-    for (uint64_t n = 1;; ++n) {
+    for (uint64_t n = test::share_first() + 1;; n += test::share_divisor()) {
       SCOPED_TRACE("work " + std::to_string(number) + ", call " + std::to_string(n));
       FilterWindow follower(stored.options, stored.storage);
       stored.storage.rows = start;
@@ -169,7 +171,7 @@ TEST_P(FaultyWindowOfSegments, a_refresh_that_fails_can_be_repeated) {
 
 TEST_P(FaultyWindowOfSegments, a_check_that_fails_changes_nothing) {
   const std::vector<uint64_t> answers = answers_of(stored.window, 0, 3500);
-  for (uint64_t n = 1;; ++n) {
+  for (uint64_t n = test::share_first() + 1;; n += test::share_divisor()) {
     stored.storage.fail_at(n);
     const Status status = stored.window.check();
     if (stored.storage.fault_is_due()) {
@@ -349,7 +351,7 @@ TEST_P(FaultyWindowOfSegments, damage_is_an_error_or_harmless) {
   for (const auto& [id, block] : good) {
     const bool one = id == kWindowBlock || id % first_block_of(1) == 0;
     for (size_t at = one ? 0 : ++number % block.size(); at < block.size();
-         at += one ? 7 : block.size()) {
+         at += one ? 7 * test::share_divisor() : block.size()) {
       stored.storage.rows[id][at] ^= std::byte{0x81};
       expect_found(block_name(id));
       stored.storage.rows[id] = block;
@@ -418,4 +420,5 @@ TEST_P(FaultyWindowOfSegments, hostile_numbers_are_refused) {
 }
 
 }  // namespace
+}  // namespace segments_filter_window_fault_test
 }  // namespace cuckoo::segments

@@ -13,6 +13,7 @@
 #include "tests/support/script.hpp"
 
 namespace cuckoo::segments {
+namespace segments_filter_window_test {
 namespace {
 
 using test::answers_of;
@@ -243,7 +244,8 @@ TEST_P(WindowsOfSegments, hold_keys_for_as_many_rotations_as_they_have_generatio
     stored.add(100 * turn, 100 * turn + 90);
     stored.commit();
     const uint64_t first = turn + 1 < generations() ? 0 : turn + 1 - generations();
-    for (uint64_t held = first; held <= turn; ++held) {
+    const bool looked_at = turn % test::share_divisor() == test::share_first() || turn + 1 == turns;
+    for (uint64_t held = first; held <= turn && looked_at; ++held) {
       ASSERT_EQ(stored.missing(100 * held, 100 * held + 90), 0u) << held << " at " << turn;
     }
     ASSERT_EQ(stored.window.generation_items().size(), turn - first + 1);
@@ -252,7 +254,9 @@ TEST_P(WindowsOfSegments, hold_keys_for_as_many_rotations_as_they_have_generatio
     }
     stored.rotate();
     stored.commit();
-    stored.expect_good();
+    if (looked_at) {
+      stored.expect_good();
+    }
   }
   std::set<int64_t> slots;
   for (const auto& entry : stored.storage.rows) {
@@ -529,4 +533,5 @@ TEST_P(WindowsOfSegments, check_looks_at_what_is_pending) {
 }
 
 }  // namespace
+}  // namespace segments_filter_window_test
 }  // namespace cuckoo::segments

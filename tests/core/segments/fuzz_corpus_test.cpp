@@ -11,6 +11,7 @@
 #include "tests/support/sample_bytes.hpp"
 
 namespace cuckoo::segments {
+namespace segments_fuzz_corpus_test {
 namespace {
 
 std::filesystem::path corpus(const char* target) {
@@ -307,4 +308,5 @@ TEST(FuzzCorpus, DISABLED_write_files) {
 }
 
 }  // namespace
+}  // namespace segments_fuzz_corpus_test
 }  // namespace cuckoo::segments

@@ -7,6 +7,7 @@
 #include "tests/core/filter/kinds.hpp"
 
 namespace cuckoo::segments {
+namespace segments_hash_collection_test {
 namespace {
 
 using Growth = HashCollection::Growth;
@@ -470,4 +471,5 @@ TEST(CollectedHashes, counts_what_is_there_after_every_change) {
 }
 
 }  // namespace
+}  // namespace segments_hash_collection_test
 }  // namespace cuckoo::segments

@@ -3,6 +3,7 @@
 #include "tests/core/segments/image_samples.hpp"
 
 namespace cuckoo::segments {
+namespace segments_image_damage_test {
 namespace {
 
 constexpr size_t kHeader = 136;
@@ -397,4 +398,5 @@ TEST(ImageDamage, I2_random_changes_under_right_checksums_never_break_anything) 
 }
 
 }  // namespace
+}  // namespace segments_image_damage_test
 }  // namespace cuckoo::segments

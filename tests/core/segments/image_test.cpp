@@ -4,6 +4,7 @@
 #include "tests/support/sample_bytes.hpp"
 
 namespace cuckoo::segments {
+namespace segments_image_test {
 namespace {
 
 using test::source_path;
@@ -425,4 +426,5 @@ TEST(Image, DISABLED_write_files) {
 }
 
 }  // namespace
+}  // namespace segments_image_test
 }  // namespace cuckoo::segments

@@ -3,6 +3,7 @@
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo::segments {
+namespace segments_log_row_test {
 namespace {
 
 class SegmentLogRows : public ::testing::TestWithParam<HashWidth> {
@@ -117,4 +118,5 @@ INSTANTIATE_TEST_SUITE_P(Widths, SegmentLogRows,
                          });
 
 }  // namespace
+}  // namespace segments_log_row_test
 }  // namespace cuckoo::segments

@@ -6,6 +6,7 @@
 #include "tests/support/allocations.hpp"
 
 namespace cuckoo::segments {
+namespace segments_log_test {
 namespace {
 
 using Entries = std::vector<uint64_t>;
@@ -489,4 +490,5 @@ TEST_F(SegmentLog, takes_an_entry_with_its_count_or_no_part_of_it_when_memory_ru
 }
 
 }  // namespace
+}  // namespace segments_log_test
 }  // namespace cuckoo::segments

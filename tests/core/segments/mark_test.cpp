@@ -5,6 +5,7 @@
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo::segments {
+namespace segments_mark_test {
 namespace {
 
 FilterMark sample_mark() {
@@ -135,4 +136,5 @@ TEST(SegmentMarkedPlaces, I3_what_are_none_is_refused) {
 }
 
 }  // namespace
+}  // namespace segments_mark_test
 }  // namespace cuckoo::segments

@@ -5,6 +5,7 @@
 #include "tests/core/segments/memory_blocks.hpp"
 
 namespace cuckoo::segments {
+namespace segments_message_stream_test {
 namespace {
 
 // A filter of several segments.
@@ -114,4 +115,5 @@ TEST_P(Stream, I2_notices_that_the_filter_changed) {
 }
 
 }  // namespace
+}  // namespace segments_message_stream_test
 }  // namespace cuckoo::segments

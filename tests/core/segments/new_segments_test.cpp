@@ -3,6 +3,7 @@
 #include "tests/core/segments/stored_file.hpp"
 
 namespace cuckoo::segments {
+namespace segments_new_segments_test {
 namespace {
 
 FilterOptions options_of(uint64_t capacity) {
@@ -128,4 +129,5 @@ TEST(NewSegments, are_refused_where_they_are_too_deep) {
 }
 
 }  // namespace
+}  // namespace segments_new_segments_test
 }  // namespace cuckoo::segments

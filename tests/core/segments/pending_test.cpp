@@ -7,6 +7,7 @@
 #include "tests/core/filter/kinds.hpp"
 
 namespace cuckoo::segments {
+namespace segments_pending_test {
 namespace {
 
 constexpr unsigned kDepth = 3;
@@ -190,4 +191,5 @@ TEST(SegmentPendingRemoves, are_those_that_no_pending_add_makes_up_for) {
 }
 
 }  // namespace
+}  // namespace segments_pending_test
 }  // namespace cuckoo::segments

@@ -7,6 +7,7 @@
 #include "tests/core/filter/kinds.hpp"
 
 namespace cuckoo::segments {
+namespace segments_plan_test {
 namespace {
 
 FilterPlan planned(const FilterOptions& options) { return must(plan_filter(options)); }
@@ -94,4 +95,5 @@ TEST(FilterPlanOfSegments, refuses_what_no_filter_can_have) {
 }
 
 }  // namespace
+}  // namespace segments_plan_test
 }  // namespace cuckoo::segments

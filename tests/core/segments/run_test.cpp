@@ -5,6 +5,7 @@
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo::segments {
+namespace segments_run_test {
 namespace {
 
 struct Place {
@@ -295,4 +296,5 @@ TEST(SegmentRuns, each_broken_field_is_corrupt) {
 }
 
 }  // namespace
+}  // namespace segments_run_test
 }  // namespace cuckoo::segments

@@ -4,6 +4,7 @@
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo::segments {
+namespace segments_segment_header_test {
 namespace {
 
 SegmentHeader sample() {
@@ -108,4 +109,5 @@ TEST(SegmentHeaders, numbers_out_of_range_are_corrupt) {
 }
 
 }  // namespace
+}  // namespace segments_segment_header_test
 }  // namespace cuckoo::segments

@@ -4,6 +4,7 @@
 #include "tests/core/segments/memory_blocks.hpp"
 
 namespace cuckoo::segments {
+namespace segments_segment_test {
 namespace {
 
 constexpr unsigned kDepth = 3;
@@ -565,4 +566,5 @@ TEST_F(SegmentOverflow, a_lost_or_doubled_block_is_found) {
 }
 
 }  // namespace
+}  // namespace segments_segment_test
 }  // namespace cuckoo::segments

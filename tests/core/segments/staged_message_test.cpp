@@ -3,6 +3,7 @@
 #include "tests/core/segments/memory_blocks.hpp"
 
 namespace cuckoo::segments {
+namespace segments_staged_message_test {
 namespace {
 
 constexpr uint32_t kChunkBytes = 448;
@@ -115,4 +116,5 @@ TEST_F(Staged, I2_a_damaged_a_missing_and_a_swapped_block_are_found) {
 }
 
 }  // namespace
+}  // namespace segments_staged_message_test
 }  // namespace cuckoo::segments

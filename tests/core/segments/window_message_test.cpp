@@ -5,6 +5,7 @@
 #include "tests/support/sample_bytes.hpp"
 
 namespace cuckoo::segments {
+namespace segments_window_message_test {
 namespace {
 
 constexpr size_t kHeaderBytes = 144;
@@ -276,4 +277,5 @@ TEST(WindowMessage, DISABLED_write_files) {
 }
 
 }  // namespace
+}  // namespace segments_window_message_test
 }  // namespace cuckoo::segments

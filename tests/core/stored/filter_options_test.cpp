@@ -6,6 +6,7 @@
 #include "tests/support/status.hpp"
 
 namespace cuckoo {
+namespace stored_filter_options_test {
 namespace {
 
 TEST(FilterOptions, rates_of_all_generations_add_up) {
@@ -83,4 +84,5 @@ TEST(FilterOptions, that_no_table_may_have_are_refused) {
 }
 
 }  // namespace
+}  // namespace stored_filter_options_test
 }  // namespace cuckoo

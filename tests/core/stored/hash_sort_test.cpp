@@ -3,6 +3,7 @@
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
+namespace stored_hash_sort_test {
 namespace {
 
 constexpr HashWidth kWidths[] = {HashWidth::k47Bits, HashWidth::k63Bits};
@@ -155,4 +156,5 @@ TEST(HashParts, I3_the_visitor_ends_the_visits) {
 }
 
 }  // namespace
+}  // namespace stored_hash_sort_test
 }  // namespace cuckoo

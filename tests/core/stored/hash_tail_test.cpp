@@ -6,6 +6,7 @@
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
+namespace stored_hash_tail_test {
 namespace {
 
 constexpr uint64_t kLargest = UINT64_MAX - 1;  // bit 0 is clear in every logged hash
@@ -181,4 +182,5 @@ TEST(HashTail, I2_a_sum_of_zero_stays_until_clear) {
 }
 
 }  // namespace
+}  // namespace stored_hash_tail_test
 }  // namespace cuckoo

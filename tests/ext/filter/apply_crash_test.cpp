@@ -13,6 +13,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_apply_crash_test {
 namespace {
 
 // The default VFS's files, whose n-th write, truncation or sync is the process's last.
@@ -158,4 +159,5 @@ TEST_P(ApplyKilled, between_parts_leaves_before_or_after) {
 }
 
 }  // namespace
+}  // namespace filter_apply_crash_test
 }  // namespace cuckoo::test

@@ -3,6 +3,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_bloom_removal_test {
 namespace {
 
 std::string create(const std::string& options, const std::string& table = "f") {
@@ -142,4 +143,5 @@ TEST_F(Counting, update_that_is_full_keeps_the_old_key) {
 }
 
 }  // namespace
+}  // namespace filter_bloom_removal_test
 }  // namespace cuckoo::test

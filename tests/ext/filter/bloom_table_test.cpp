@@ -6,6 +6,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_bloom_table_test {
 namespace {
 
 std::string create(const std::string& options, const std::string& table = "f") {
@@ -529,4 +530,5 @@ TEST(BloomTableRate, of_small_filters_holds) {
 }
 
 }  // namespace
+}  // namespace filter_bloom_table_test
 }  // namespace cuckoo::test

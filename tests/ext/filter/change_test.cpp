@@ -2,6 +2,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_change_test {
 namespace {
 
 class Change : public testing::Test {
@@ -430,4 +431,5 @@ TEST_F(Change, update_from_another_table) {
 }
 
 }  // namespace
+}  // namespace filter_change_test
 }  // namespace cuckoo::test

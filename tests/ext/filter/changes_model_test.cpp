@@ -11,6 +11,7 @@
 #include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
+namespace filter_changes_model_test {
 namespace {
 
 using Generations = std::deque<KeyBag>;  // newest first; a filter is a window of one
@@ -373,4 +374,5 @@ TEST(WindowChangesModel, copies_hold_what_their_origin_held) {
 }
 
 }  // namespace
+}  // namespace filter_changes_model_test
 }  // namespace cuckoo::test

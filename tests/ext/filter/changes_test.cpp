@@ -5,6 +5,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_changes_test {
 namespace {
 
 std::string image_of(Database& db, const std::string& table, const std::string& what = "") {
@@ -603,4 +604,5 @@ TEST(ChangesBytes, equal_statements_leave_equal_rows) {
 }
 
 }  // namespace
+}  // namespace filter_changes_test
 }  // namespace cuckoo::test

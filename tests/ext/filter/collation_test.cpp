@@ -3,6 +3,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_collation_test {
 namespace {
 
 constexpr const char* kAll[] = {"BINARY", "NOCASE", "RTRIM"};
@@ -259,4 +260,5 @@ TEST(CollationOfAKey, compared_by_another_one_too_deletes_and_updates_nothing) {
 }
 
 }  // namespace
+}  // namespace filter_collation_test
 }  // namespace cuckoo::test

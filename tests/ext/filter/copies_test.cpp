@@ -4,6 +4,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_copies_test {
 namespace {
 
 constexpr int kKeys = 3000;
@@ -95,4 +96,5 @@ TEST_P(Copies, in_a_window_do_not_raise_the_rate) {
 }
 
 }  // namespace
+}  // namespace filter_copies_test
 }  // namespace cuckoo::test

@@ -2,6 +2,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_count_test {
 namespace {
 
 constexpr const char* kMultisets[] = {"cuckoo_filter(key, seed = 1",
@@ -260,4 +261,5 @@ TEST_P(Counts, take_the_log_of_two_entries) {
 }
 
 }  // namespace
+}  // namespace filter_count_test
 }  // namespace cuckoo::test

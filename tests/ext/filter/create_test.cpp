@@ -5,6 +5,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_create_test {
 namespace {
 
 std::string create(const std::string& arguments, const std::string& name = "f") {
@@ -331,4 +332,5 @@ TEST(CreateInTransaction, is_rolled_back_with_it) {
 }
 
 }  // namespace
+}  // namespace filter_create_test
 }  // namespace cuckoo::test

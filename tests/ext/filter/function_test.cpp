@@ -5,6 +5,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_function_test {
 namespace {
 
 std::string create(const std::string& name, const std::string& arguments = "") {
@@ -607,4 +608,5 @@ TEST(Determinism, does_not_depend_on_what_is_in_memory) {
 }
 
 }  // namespace
+}  // namespace filter_function_test
 }  // namespace cuckoo::test

@@ -4,6 +4,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_growth_test {
 namespace {
 
 struct Kind {
@@ -367,4 +368,5 @@ TEST(GrowingFilter, holds_what_was_deleted_before_it_was_inserted) {
 }
 
 }  // namespace
+}  // namespace filter_growth_test
 }  // namespace cuckoo::test

@@ -6,6 +6,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_guard_columns_test {
 namespace {
 
 constexpr const char* kViews =
@@ -253,4 +254,5 @@ TEST_F(GuardColumns, asks_the_authorizer_for_every_column) {
 }
 
 }  // namespace
+}  // namespace filter_guard_columns_test
 }  // namespace cuckoo::test

@@ -6,6 +6,7 @@
 #include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
+namespace filter_guard_model_test {
 namespace {
 
 constexpr int kQueries = 60;
@@ -265,4 +266,5 @@ TEST(GuardModel, gives_what_the_table_gives_by_keys_of_several_columns) {
 }
 
 }  // namespace
+}  // namespace filter_guard_model_test
 }  // namespace cuckoo::test

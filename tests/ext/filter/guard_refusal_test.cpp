@@ -2,6 +2,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_guard_refusal_test {
 namespace {
 
 constexpr const char* kUsers =
@@ -305,4 +306,5 @@ TEST(GuardLost, says_that_pages_of_the_filter_are_damaged) {
 }
 
 }  // namespace
+}  // namespace filter_guard_refusal_test
 }  // namespace cuckoo::test

@@ -2,6 +2,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_guard_test {
 namespace {
 
 constexpr const char* kUsers =
@@ -444,4 +445,5 @@ TEST_F(Guard, asks_for_untyped_keys_where_all_have_one_type) {
 }
 
 }  // namespace
+}  // namespace filter_guard_test
 }  // namespace cuckoo::test

@@ -12,6 +12,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_hostile_message_test {
 namespace {
 
 using segments::MessageCut;
@@ -199,4 +200,5 @@ TEST_F(HostileMessage, of_another_format_is_refused_by_name) {
 }
 
 }  // namespace
+}  // namespace filter_hostile_message_test
 }  // namespace cuckoo::test

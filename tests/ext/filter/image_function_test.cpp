@@ -11,6 +11,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_image_function_test {
 namespace {
 
 // Runs one statement with the BLOB as its only parameter. Returns the code and the first column of
@@ -615,4 +616,5 @@ TEST_P(Hostile, random_bytes_are_errors) {
 }
 
 }  // namespace
+}  // namespace filter_image_function_test
 }  // namespace cuckoo::test

@@ -7,6 +7,7 @@
 #include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
+namespace filter_image_model_test {
 namespace {
 
 constexpr size_t kTables = 3;
@@ -233,4 +234,5 @@ class ImageScript : public Script {
 TEST(ImageModel, random_scripts_lose_no_key) { run_scripts<ImageScript>(120); }
 
 }  // namespace
+}  // namespace filter_image_model_test
 }  // namespace cuckoo::test

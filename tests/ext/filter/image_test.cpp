@@ -9,6 +9,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_image_test {
 namespace {
 
 std::string create(const std::string& module, const std::string& options,
@@ -665,4 +666,5 @@ TEST(ImageLong, an_import_says_that_it_was_interrupted) {
 }
 
 }  // namespace
+}  // namespace filter_image_test
 }  // namespace cuckoo::test

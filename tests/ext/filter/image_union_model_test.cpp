@@ -5,6 +5,7 @@
 #include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
+namespace filter_image_union_model_test {
 namespace {
 
 constexpr uint64_t kCopiesInBuckets = 8;
@@ -202,4 +203,5 @@ class UnionScript : public Script {
 TEST(ImageUnionModel, random_groups_lose_no_key_in_any_order) { run_scripts<UnionScript>(150); }
 
 }  // namespace
+}  // namespace filter_image_union_model_test
 }  // namespace cuckoo::test

@@ -12,6 +12,7 @@
 #include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
+namespace filter_image_union_test {
 namespace {
 
 constexpr const char* kBuilds[] = {"cuckoo_build", "bloom_build"};
@@ -485,4 +486,5 @@ TEST_F(UnionOf, many_images_of_the_same_keys_counts_them_all) {
 }
 
 }  // namespace
+}  // namespace filter_image_union_test
 }  // namespace cuckoo::test

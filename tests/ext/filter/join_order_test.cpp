@@ -8,10 +8,11 @@
 #include <memory>
 #include <span>
 
-#include "tests/slow.hpp"
+#include "tests/support/share.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_join_order_test {
 namespace {
 
 // --- what is asked -------------------------------------------------------------------------------
@@ -289,7 +290,7 @@ TEST(JoinOrder, exists_asks_the_filter_first_in_older_versions) {
 // If this test fails with a new version of SQLite, its output says which cost to take.
 TEST(JoinOrder, no_other_cost_asks_the_filter_first_more_often) {
   std::vector<double> costs{150, 190};
-  if (!kSlow) {
+  if (share_divisor() == 1) {
     costs = {1,   8,   20,  30,  40,  60,  80,  90,  100, 107, 115,  123,
              135, 150, 167, 190, 208, 230, 250, 338, 480, 700, 1000, 10000};
   }
@@ -469,4 +470,5 @@ TEST_P(Promised, other_joins_keep_their_order) {
 }
 
 }  // namespace
+}  // namespace filter_join_order_test
 }  // namespace cuckoo::test

@@ -6,6 +6,7 @@
 #include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
+namespace filter_key_columns_model_test {
 namespace {
 
 // ? is the table. %a and %b are values of its columns, drawn anew at each place.
@@ -135,8 +136,9 @@ class KeyColumnsScript : public Script {
 };
 
 TEST(KeyColumnsModel, does_what_a_table_with_a_unique_pair_does) {
-  run_scripts<KeyColumnsScript>(6 * kSlowness);
+  run_scripts<KeyColumnsScript>(6);
 }
 
 }  // namespace
+}  // namespace filter_key_columns_model_test
 }  // namespace cuckoo::test

@@ -3,6 +3,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_key_columns_test {
 namespace {
 
 constexpr char kColumns[] = "user_id INTEGER, item_id INTEGER";
@@ -405,4 +406,5 @@ TEST_F(KeyColumns, bloom_filters_and_windows_have_them) {
 }
 
 }  // namespace
+}  // namespace filter_key_columns_test
 }  // namespace cuckoo::test

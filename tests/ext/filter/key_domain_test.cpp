@@ -4,6 +4,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_key_domain_test {
 namespace {
 
 const std::vector<std::string> kColumns = split(
@@ -189,4 +190,5 @@ TEST(KeyTypes, of_a_column_are_those_after_its_affinity) {
 }
 
 }  // namespace
+}  // namespace filter_key_domain_test
 }  // namespace cuckoo::test

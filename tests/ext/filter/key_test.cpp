@@ -2,6 +2,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_key_test {
 namespace {
 
 constexpr int kManyBits = 30;  // fingerprints so long that no test sees a false positive
@@ -223,4 +224,5 @@ TEST(KeySubtypeOfTable, holds_ten_thousand_of_each_kind) {
 }
 
 }  // namespace
+}  // namespace filter_key_test
 }  // namespace cuckoo::test

@@ -6,6 +6,7 @@
 #include "tests/support/blobs.hpp"
 
 namespace cuckoo::test {
+namespace filter_library_test {
 namespace {
 
 template <class Filter>
@@ -117,4 +118,5 @@ TEST(Library, refuses_images_of_other_keys_and_of_windows) {
 }
 
 }  // namespace
+}  // namespace filter_library_test
 }  // namespace cuckoo::test

@@ -7,6 +7,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_parts_test {
 namespace {
 
 constexpr int kPartBytes = 6000;
@@ -412,4 +413,5 @@ TEST_F(Parts, of_a_sliding_window_lead_there) {
 }
 
 }  // namespace
+}  // namespace filter_parts_test
 }  // namespace cuckoo::test

@@ -5,6 +5,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_plan_test {
 namespace {
 
 constexpr const char* kColumns =
@@ -271,4 +272,5 @@ TEST_F(FilterPlanTable, says_which_arguments_are_possible) {
 }
 
 }  // namespace
+}  // namespace filter_plan_test
 }  // namespace cuckoo::test

@@ -3,6 +3,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_probe_test {
 namespace {
 
 // seen: 'a', 'b' twice, 'c' three times. t: a … e and NULL, each with a number.
@@ -262,4 +263,5 @@ TEST_F(Probe, finds_all_and_few_others_in_a_large_filter) {
 }
 
 }  // namespace
+}  // namespace filter_probe_test
 }  // namespace cuckoo::test

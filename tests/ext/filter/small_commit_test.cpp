@@ -3,6 +3,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_small_commit_test {
 namespace {
 
 class SmallCommit : public testing::TestWithParam<const char*> {
@@ -65,4 +66,5 @@ TEST_P(SmallCommit, writes_one_row_of_one_table) {
 }
 
 }  // namespace
+}  // namespace filter_small_commit_test
 }  // namespace cuckoo::test

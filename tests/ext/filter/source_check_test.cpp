@@ -4,6 +4,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_source_check_test {
 namespace {
 
 class SourceCheck : public testing::TestWithParam<const char*> {
@@ -164,4 +165,5 @@ TEST_P(SourceCheckOfTriggers, says_that_the_triggers_are_gone) {
 }
 
 }  // namespace
+}  // namespace filter_source_check_test
 }  // namespace cuckoo::test

@@ -3,6 +3,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_source_expression_test {
 namespace {
 
 class SourceExpression : public testing::Test {
@@ -287,4 +288,5 @@ TEST_F(SourceExpression, of_the_clock_or_the_rowid_is_refused) {
 }
 
 }  // namespace
+}  // namespace filter_source_expression_test
 }  // namespace cuckoo::test

@@ -7,6 +7,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_source_seal_test {
 namespace {
 
 constexpr const char* kEvents[] = {"insert", "update", "delete"};
@@ -381,4 +382,5 @@ TEST(SourceRowid, is_followed_under_names_that_were_a_column) {
 }
 
 }  // namespace
+}  // namespace filter_source_seal_test
 }  // namespace cuckoo::test

@@ -4,6 +4,7 @@
 #include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
+namespace filter_source_test {
 namespace {
 
 // --- loading ---------------------------------------------------------------------------------
@@ -396,4 +397,5 @@ TEST(SourceConfig, is_checked_without_triggers_too) {
 }
 
 }  // namespace
+}  // namespace filter_source_test
 }  // namespace cuckoo::test

@@ -6,6 +6,7 @@
 #include "tests/support/names.hpp"
 
 namespace cuckoo::test {
+namespace filter_source_trigger_test {
 namespace {
 
 class SourceTrigger : public testing::TestWithParam<const char*> {
@@ -569,4 +570,5 @@ TEST_P(SourceTrigger, of_several_connections_follow_one_another) {
 }
 
 }  // namespace
+}  // namespace filter_source_trigger_test
 }  // namespace cuckoo::test

@@ -7,6 +7,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_sparse_filter_test {
 namespace {
 
 constexpr int64_t kEnough = 60'000'000;
@@ -155,4 +156,5 @@ TEST(SparseLegacyFilter, takes_memory_for_what_is_stored) {
 }
 
 }  // namespace
+}  // namespace filter_sparse_filter_test
 }  // namespace cuckoo::test

@@ -6,6 +6,7 @@
 #include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
+namespace filter_unique_test {
 namespace {
 
 class Unique : public testing::TestWithParam<const char*> {
@@ -274,4 +275,5 @@ TEST_F(UniqueFilter, rebuilds_with_each_hash_once) {
 }
 
 }  // namespace
+}  // namespace filter_unique_test
 }  // namespace cuckoo::test

@@ -7,6 +7,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace filter_window_changes_test {
 namespace {
 
 void rotate(Database& db, const std::string& table) {
@@ -319,4 +320,5 @@ TEST(WindowMessages, have_hashes_if_they_are_asked_for) {
 }
 
 }  // namespace
+}  // namespace filter_window_changes_test
 }  // namespace cuckoo::test

@@ -4,12 +4,13 @@
 #include <memory>
 #include <random>
 
-#include "tests/slow.hpp"
 #include "tests/support/names.hpp"
+#include "tests/support/share.hpp"
 #include "tests/support/sql_samples.hpp"
 #include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
+namespace filter_window_test {
 namespace {
 
 void rotate(Database& db) { db.run("INSERT INTO f(f) VALUES ('rotate')"); }
@@ -89,7 +90,7 @@ TEST_P(Window, takes_up_to_64_generations) {
   db.run(create("generations = 64, capacity = 20, fpr = 1e-5"));
   for (int turn = 0; turn < 130; ++turn) {
     db.run("INSERT INTO f " + numbers(turn * 100, turn * 100 + 9));
-    if (turn % (kSlow ? 9 : 1) == 0) {
+    if (static_cast<uint64_t>(turn) % share_divisor() == 0) {
       const int first = std::max(0, turn - 63);
       EXPECT_EQ(present(db, first * 100, turn * 100 + 9), (turn - first + 1) * 10);
       EXPECT_LE(first == 0 ? 0 : present(db, 0, first * 100 - 1), 1);
@@ -526,4 +527,5 @@ TEST_P(Window, random_scripts_agree_with_a_queue_of_sets) {
 }
 
 }  // namespace
+}  // namespace filter_window_test
 }  // namespace cuckoo::test

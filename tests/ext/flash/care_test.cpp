@@ -6,6 +6,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace flash_care_test {
 namespace {
 
 // Pages that SQLite read from the file since the last call.
@@ -670,4 +671,5 @@ TEST_F(FlashCare, the_map_of_any_size_is_small) {
 }
 
 }  // namespace
+}  // namespace flash_care_test
 }  // namespace cuckoo::test

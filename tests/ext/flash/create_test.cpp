@@ -3,6 +3,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace flash_create_test {
 namespace {
 
 class FlashCreate : public testing::Test {
@@ -210,4 +211,5 @@ TEST_F(FlashCreate, a_plan_says_what_a_table_can_use) {
 }
 
 }  // namespace
+}  // namespace flash_create_test
 }  // namespace cuckoo::test

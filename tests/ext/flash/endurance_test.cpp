@@ -9,6 +9,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace flash_endurance_test {
 namespace {
 
 class FlashEndurance : public testing::Test {
@@ -283,4 +284,5 @@ TEST_F(FlashEndurance, random_lives_are_those_of_an_ordinary_table_until_they_en
 }
 
 }  // namespace
+}  // namespace flash_endurance_test
 }  // namespace cuckoo::test

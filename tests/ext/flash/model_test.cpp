@@ -7,6 +7,7 @@
 #include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
+namespace flash_model_test {
 namespace {
 
 constexpr const char* kUntyped = "key, value";
@@ -433,4 +434,5 @@ class FlashScript : public Script {
 TEST(FlashModel, random_scripts_agree_with_an_ordinary_table) { run_scripts<FlashScript>(200); }
 
 }  // namespace
+}  // namespace flash_model_test
 }  // namespace cuckoo::test

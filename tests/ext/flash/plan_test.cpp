@@ -6,6 +6,7 @@
 #include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
+namespace flash_plan_test {
 namespace {
 
 constexpr const char* kTypes[] = {"", "TEXT", "INTEGER", "REAL", "BLOB", "NUMERIC"};
@@ -359,4 +360,5 @@ TEST(FlashPlanKept, number_texts_are_listed_once_for_a_join) {
 }
 
 }  // namespace
+}  // namespace flash_plan_test
 }  // namespace cuckoo::test

@@ -3,6 +3,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace flash_rowid_test {
 namespace {
 
 class FlashRowid : public testing::Test {
@@ -113,4 +114,5 @@ TEST_F(FlashRowid, texts_about_lengths_and_sizes_count_as_the_user_does) {
 }
 
 }  // namespace
+}  // namespace flash_rowid_test
 }  // namespace cuckoo::test

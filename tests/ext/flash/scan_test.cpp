@@ -7,6 +7,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace flash_scan_test {
 namespace {
 
 // A scan that reads a row only while `reads` says so.
@@ -197,4 +198,5 @@ TEST(FlashScanModel, gives_what_was_there_and_still_is) {
 }
 
 }  // namespace
+}  // namespace flash_scan_test
 }  // namespace cuckoo::test

@@ -3,6 +3,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace flash_table_test {
 namespace {
 
 class FlashTable : public testing::Test {
@@ -459,4 +460,5 @@ TEST(FlashScan, that_counts_passes_over_no_row_when_others_are_deleted) {
 }
 
 }  // namespace
+}  // namespace flash_table_test
 }  // namespace cuckoo::test

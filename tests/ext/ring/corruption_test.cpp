@@ -7,6 +7,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace ring_corruption_test {
 namespace {
 
 class DamagedRing : public ::testing::Test {
@@ -137,4 +138,5 @@ TEST_F(DamagedRing, random_damage_is_an_error_or_no_change) {
 }
 
 }  // namespace
+}  // namespace ring_corruption_test
 }  // namespace cuckoo::test

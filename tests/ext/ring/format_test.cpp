@@ -8,6 +8,7 @@
 #include "tests/support/source_tree.hpp"
 
 namespace cuckoo::test {
+namespace ring_format_test {
 namespace {
 
 constexpr char kMake[] =
@@ -207,4 +208,5 @@ TEST(RingSeed, random_one_stays_with_its_table) {
 }
 
 }  // namespace
+}  // namespace ring_format_test
 }  // namespace cuckoo::test

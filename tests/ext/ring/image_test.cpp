@@ -5,6 +5,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace ring_image_test {
 namespace {
 
 const char* const kOptions[] = {"vnodes = 50, seed = 7", "algorithm = slots", "algorithm = ketama",
@@ -320,4 +321,5 @@ TEST(RingNames, that_the_encoding_cannot_hold_are_refused) {
 }
 
 }  // namespace
+}  // namespace ring_image_test
 }  // namespace cuckoo::test

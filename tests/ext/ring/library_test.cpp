@@ -14,6 +14,7 @@
 #include "tests/support/names.hpp"
 
 namespace cuckoo::test {
+namespace ring_library_test {
 namespace {
 
 bool md5(std::span<const std::byte> bytes, std::span<std::byte, 16> digest) {
@@ -224,4 +225,5 @@ TEST(RingLibrary, writes_reals_as_this_sqlite_does) {
 }
 
 }  // namespace
+}  // namespace ring_library_test
 }  // namespace cuckoo::test

@@ -6,6 +6,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace ring_memory_test {
 namespace {
 
 class HashRingMemory : public ::testing::TestWithParam<const char*> {};
@@ -61,4 +62,5 @@ TEST_P(HashRingMemory, limit_is_an_error_that_changes_nothing) {
 }
 
 }  // namespace
+}  // namespace ring_memory_test
 }  // namespace cuckoo::test

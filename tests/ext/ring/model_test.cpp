@@ -8,6 +8,7 @@
 #include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
+namespace ring_model_test {
 namespace {
 
 using Model = std::map<std::string, double>;  // name -> weight
@@ -236,4 +237,5 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, HashRingModel, ::testing::Values("ring", "k
                          kParameterName);
 
 }  // namespace
+}  // namespace ring_model_test
 }  // namespace cuckoo::test

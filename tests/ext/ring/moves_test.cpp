@@ -5,6 +5,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace ring_moves_test {
 namespace {
 
 constexpr char kKeys[] =
@@ -178,4 +179,5 @@ TEST_P(HashRingMoves, can_be_interrupted) {
 }
 
 }  // namespace
+}  // namespace ring_moves_test
 }  // namespace cuckoo::test

@@ -8,6 +8,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace ring_table_test {
 namespace {
 
 constexpr char kThree[] = "INSERT INTO ring(node, weight) VALUES ('a', 1), ('b', 2), ('c', 0.5)";
@@ -420,4 +421,5 @@ TEST(HashRingViews, work_in_views_and_triggers) {
 }
 
 }  // namespace
+}  // namespace ring_table_test
 }  // namespace cuckoo::test

@@ -5,6 +5,7 @@
 #include "tests/support/names.hpp"
 
 namespace cuckoo::test {
+namespace ring_transaction_test {
 namespace {
 
 const std::string kOwners =
@@ -224,4 +225,5 @@ TEST_P(HashRingTransactions, defensive_mode_protects_its_shadow_tables_only) {
 }
 
 }  // namespace
+}  // namespace ring_transaction_test
 }  // namespace cuckoo::test

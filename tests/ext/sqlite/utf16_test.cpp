@@ -5,6 +5,7 @@
 #include "tests/support/names.hpp"
 
 namespace cuckoo::test {
+namespace sqlite_utf16_test {
 namespace {
 
 class Utf16 : public testing::TestWithParam<const char*> {
@@ -172,4 +173,5 @@ TEST_P(Utf16, a_flash_kv_keeps_marks_at_the_front) {
 }
 
 }  // namespace
+}  // namespace sqlite_utf16_test
 }  // namespace cuckoo::test

@@ -3,6 +3,7 @@
 #include "tests/support/database.hpp"
 
 namespace cuckoo::test {
+namespace table_broken_tables_test {
 namespace {
 
 TEST(BrokenTable, does_not_hide_the_others) {
@@ -111,4 +112,5 @@ TEST(BrokenTable, of_flash_in_the_middle_does_not_hide_the_others) {
 }
 
 }  // namespace
+}  // namespace table_broken_tables_test
 }  // namespace cuckoo::test

@@ -8,6 +8,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace table_error_text_test {
 namespace {
 
 class ErrorText : public ::testing::Test {
@@ -261,4 +262,5 @@ TEST(FullDisk, at_a_commit_is_full) {
 }
 
 }  // namespace
+}  // namespace table_error_text_test
 }  // namespace cuckoo::test

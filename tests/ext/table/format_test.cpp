@@ -13,6 +13,7 @@
 #include "tests/support/source_tree.hpp"
 
 namespace cuckoo::test {
+namespace table_format_test {
 namespace {
 
 struct Block {
@@ -196,4 +197,5 @@ TEST(Format, the_example_ring_is_what_the_extension_writes) {
 }
 
 }  // namespace
+}  // namespace table_format_test
 }  // namespace cuckoo::test

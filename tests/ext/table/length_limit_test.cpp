@@ -4,6 +4,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace table_length_limit_test {
 namespace {
 
 constexpr const char* kTables[] = {
@@ -116,4 +117,5 @@ TEST_P(LengthLimit, is_told_by_the_first_change) {
 }
 
 }  // namespace
+}  // namespace table_length_limit_test
 }  // namespace cuckoo::test

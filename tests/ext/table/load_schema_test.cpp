@@ -13,6 +13,7 @@
 #include "tests/support/shared_library.hpp"
 
 namespace cuckoo::test {
+namespace table_load_schema_test {
 namespace {
 
 enum class Way { kFunction, kStatement, kAutomatic };
@@ -300,4 +301,5 @@ TEST(LoadInTheMiddle, of_a_change_of_a_shared_schema) {
 }
 
 }  // namespace
+}  // namespace table_load_schema_test
 }  // namespace cuckoo::test

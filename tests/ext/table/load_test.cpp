@@ -11,6 +11,7 @@
 #include "tests/support/shared_library.hpp"
 
 namespace cuckoo::test {
+namespace table_load_test {
 namespace {
 
 // sha1('a').
@@ -297,4 +298,5 @@ TEST_P(LoadFaults, of_an_automatic_extension_make_open_fail_and_nothing_else) {
 }
 
 }  // namespace
+}  // namespace table_load_test
 }  // namespace cuckoo::test

@@ -4,6 +4,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace table_memory_limit_test {
 namespace {
 
 class MemoryLimit : public testing::TestWithParam<const char*> {
@@ -173,4 +174,5 @@ TEST(MemoryLimitOfAZeroblob, is_an_error_not_a_null) {
 }
 
 }  // namespace
+}  // namespace table_memory_limit_test
 }  // namespace cuckoo::test

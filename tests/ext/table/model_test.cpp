@@ -11,6 +11,7 @@
 #include "tests/ext/table/model_script.hpp"
 
 namespace cuckoo::test {
+namespace table_model_test {
 namespace {
 
 void expect_rates(const FalsePositivesByRate& all) {
@@ -47,4 +48,5 @@ TEST_P(Model, random_scripts_see_what_a_multiset_would_hold) {
 }
 
 }  // namespace
+}  // namespace table_model_test
 }  // namespace cuckoo::test

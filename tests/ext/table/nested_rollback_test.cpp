@@ -5,6 +5,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace table_nested_rollback_test {
 namespace {
 
 struct Kind {
@@ -346,4 +347,5 @@ TEST(NestedRollbackOfRing, of_a_function_ends_the_statement_that_calls_it) {
 INSTANTIATE_TEST_SUITE_P(Kinds, NestedRollback, testing::ValuesIn(kKinds), kParameterName);
 
 }  // namespace
+}  // namespace table_nested_rollback_test
 }  // namespace cuckoo::test

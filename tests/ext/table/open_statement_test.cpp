@@ -3,6 +3,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace table_open_statement_test {
 namespace {
 
 // Rows that are read twice, the second time without moving the cursor.
@@ -220,4 +221,5 @@ TEST_F(OpenStatements, a_table_whose_name_went_is_an_error_that_says_so) {
 }
 
 }  // namespace
+}  // namespace table_open_statement_test
 }  // namespace cuckoo::test

@@ -9,6 +9,7 @@
 #include "tests/support/blobs.hpp"
 
 namespace cuckoo::test {
+namespace table_own_encoding_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -296,4 +297,5 @@ TEST_F(OwnFlashEncoding, a_page_of_erased_bytes_has_no_row) {
 }
 
 }  // namespace
+}  // namespace table_own_encoding_test
 }  // namespace cuckoo::test

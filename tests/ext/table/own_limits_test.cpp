@@ -8,6 +8,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace table_own_limits_test {
 namespace {
 
 void make_tables(Database& db) {
@@ -192,4 +193,5 @@ TEST(OwnLimit, lets_a_long_command_be_interrupted) {
 }
 
 }  // namespace
+}  // namespace table_own_limits_test
 }  // namespace cuckoo::test

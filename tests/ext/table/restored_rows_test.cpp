@@ -4,6 +4,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace table_restored_rows_test {
 namespace {
 
 class RestoredRows : public testing::TestWithParam<TableKind> {
@@ -166,4 +167,5 @@ TEST(RestoredFlashRows, are_not_mixed_up_by_savepoints) {
 }
 
 }  // namespace
+}  // namespace table_restored_rows_test
 }  // namespace cuckoo::test

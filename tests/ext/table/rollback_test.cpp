@@ -3,6 +3,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace table_rollback_test {
 namespace {
 
 constexpr char kFirst[] = "CREATE VIRTUAL TABLE f USING cuckoo_filter(k INTEGER, seed = 1)";
@@ -83,4 +84,5 @@ TEST_F(Undone, add_by_another_connection_passes_the_check) {
 }
 
 }  // namespace
+}  // namespace table_rollback_test
 }  // namespace cuckoo::test

@@ -4,6 +4,7 @@
 #include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
+namespace table_schema_model_test {
 namespace {
 
 constexpr uint64_t kKeys = 12;
@@ -153,8 +154,9 @@ class SchemaScript : public Script {
 };
 
 TEST(SchemaModel, random_ddl_and_savepoints_agree_with_ordinary_tables) {
-  run_scripts<SchemaScript>(400 * kSlowness);
+  run_scripts<SchemaScript>(400);
 }
 
 }  // namespace
+}  // namespace table_schema_model_test
 }  // namespace cuckoo::test

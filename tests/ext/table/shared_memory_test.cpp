@@ -12,6 +12,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace table_shared_memory_test {
 namespace {
 
 constexpr int kKeys = 60000;
@@ -281,4 +282,5 @@ TEST_F(SharedMemory, a_child_process_has_its_own_and_may_just_exit) {
 #endif
 
 }  // namespace
+}  // namespace table_shared_memory_test
 }  // namespace cuckoo::test

@@ -8,6 +8,7 @@
 #include "tests/support/source_tree.hpp"
 
 namespace cuckoo::test {
+namespace table_stored_filters_test {
 namespace {
 
 constexpr char kMake[] =
@@ -147,4 +148,5 @@ TEST_F(StoredFilters, DISABLED_write_the_file) {
 }
 
 }  // namespace
+}  // namespace table_stored_filters_test
 }  // namespace cuckoo::test

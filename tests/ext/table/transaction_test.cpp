@@ -3,6 +3,7 @@
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
+namespace table_transaction_test {
 namespace {
 
 constexpr int kKeys = 40;
@@ -347,4 +348,5 @@ TEST_F(Transaction, of_two_filters_and_schemas_is_one) {
 }
 
 }  // namespace
+}  // namespace table_transaction_test
 }  // namespace cuckoo::test

@@ -8,6 +8,7 @@
 #include "tests/support/shared_library.hpp"
 
 namespace cuckoo::test {
+namespace table_two_libraries_test {
 namespace {
 
 // A second copy of the program's SQLite, or none where a second one can't be loaded.
@@ -138,4 +139,5 @@ TEST_F(TwoLibraries, a_copy_of_the_file_serves_the_second) {
 }
 
 }  // namespace
+}  // namespace table_two_libraries_test
 }  // namespace cuckoo::test
