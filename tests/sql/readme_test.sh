@@ -69,6 +69,11 @@ for document in "${documents[@]}"; do
   done
 done
 [ "$examples" -gt 0 ] || fail 'no example with its output'
+if [ -n "$preload" ]; then  # a sanitizer finds nothing in what follows: the tables, figures, links and names
+  printf '%d documents, %d examples, %d failures\n' "${#documents[@]}" "$examples" "$failures"
+  [ "$failures" -eq 0 ]
+  exit
+fi
 
 # --- tables
 

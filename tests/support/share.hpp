@@ -10,7 +10,9 @@
 #endif
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace cuckoo::test {
 
@@ -21,6 +23,17 @@ uint64_t share_divisor();
 uint64_t share_first();
 
 inline uint64_t share(uint64_t all) { return std::max<uint64_t>(all / share_divisor(), 1); }
+
+// Returns every n-th of these cases, and at least one.
+template <class Case>
+std::vector<Case> share_of(const std::vector<Case>& all) {
+  const size_t step = std::min<size_t>(share_divisor(), all.size());
+  std::vector<Case> some;
+  for (size_t at = share_first() % step; at < all.size(); at += step) {
+    some.push_back(all[at]);
+  }
+  return some;
+}
 
 // Returns whether this process has a sanitizer, in the program itself or loaded with the module.
 inline bool is_sanitized() {

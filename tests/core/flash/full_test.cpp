@@ -1,6 +1,7 @@
 // A full flash store: when it is full, and what still goes then.
 #include "tests/core/flash/harness.hpp"
 #include "tests/support/names.hpp"
+#include "tests/support/share.hpp"
 
 namespace cuckoo {
 namespace flash_full_test {
@@ -137,7 +138,7 @@ class FlashFull : public ::testing::TestWithParam<Shape> {};
 
 // The updates write ten times the device's size, with all usable units charged, or all but a few.
 TEST_P(FlashFull, I6_updates_go_on_for_ever) {
-  for (const size_t bytes : {1, 60, 300, 1500, 9000}) {
+  for (const size_t bytes : test::share_of(std::vector<size_t>{1, 60, 300, 1500, 9000})) {
     SCOPED_TRACE(bytes);
     FullStore full(GetParam(), bytes);
     ASSERT_STATUS(full.store.format());
@@ -161,7 +162,7 @@ TEST_P(FlashFull, I6_updates_go_on_for_ever) {
 
 // Whatever is removed from a full store makes room for as much.
 TEST_P(FlashFull, removals_always_go_and_make_room) {
-  for (const size_t bytes : {1, 60, 300, 1500, 20000}) {
+  for (const size_t bytes : test::share_of(std::vector<size_t>{1, 60, 300, 1500, 20000})) {
     SCOPED_TRACE(bytes);
     FullStore full(GetParam(), bytes);
     ASSERT_STATUS(full.store.format());
@@ -182,7 +183,7 @@ TEST_P(FlashFull, removals_always_go_and_make_room) {
 
 // Changes of all kinds in a nearly full store never get stuck.
 TEST_P(FlashFull, I6_random_changes_near_full) {
-  for (uint64_t seed = 1; seed <= 4; ++seed) {
+  for (const uint64_t seed : test::share_of(std::vector<uint64_t>{1, 2, 3, 4})) {
     SCOPED_TRACE(seed);
     FullStore full(GetParam(), seed);
     ASSERT_STATUS(full.store.format());

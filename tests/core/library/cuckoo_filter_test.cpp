@@ -144,13 +144,15 @@ void live(const Life& life, uint64_t seed) {
 }
 
 TEST(LibraryCuckooFilter, is_a_multiset_that_grows) {
-  for (uint64_t seed = 0; seed < cuckoo::test::share(30); ++seed) {
+  for (uint64_t seed = cuckoo::test::share_first(); seed < 30;
+       seed += cuckoo::test::share_divisor()) {
     live({.expected = 10 + seed % 5 * 1000, .grows = true, .steps = 1500}, seed);
   }
 }
 
 TEST(LibraryCuckooFilter, is_a_multiset_of_a_fixed_size) {
-  for (uint64_t seed = 100; seed < 100 + cuckoo::test::share(30); ++seed) {
+  for (uint64_t seed = 100 + cuckoo::test::share_first(); seed < 130;
+       seed += cuckoo::test::share_divisor()) {
     live({.expected = 100 + seed % 5 * 1000, .grows = false, .steps = 1500}, seed);
   }
 }

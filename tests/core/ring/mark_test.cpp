@@ -3,6 +3,7 @@
 #include <set>
 
 #include "tests/core/ring/samples.hpp"
+#include "tests/support/share.hpp"
 
 namespace cuckoo {
 namespace ring_mark_test {
@@ -95,7 +96,7 @@ TEST_P(RingMark, tells_histories_apart_only_where_owners_differ) {
   const std::shared_ptr<HashRing> ring = make();
   add_nodes(*ring, 15, {1, 2, 3});
   const std::vector<std::string> owners = owners_of(*ring, 100000, 1);
-  for (uint64_t seed = 1; seed < 6; ++seed) {
+  for (const uint64_t seed : test::share_of(std::vector<uint64_t>{1, 2, 3, 4, 5})) {
     const std::shared_ptr<HashRing> other = with_another_history(*ring, seed);
     EXPECT_EQ(owners_of(*other, 100000, 1) == owners, !is_slots());
     EXPECT_EQ(mark_of(*other) == mark_of(*ring), !is_slots());

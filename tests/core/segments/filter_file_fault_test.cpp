@@ -1,5 +1,6 @@
 // Each call of the storage fails in turn, in each thing that a FilterFile does.
 #include "tests/core/segments/stored_file.hpp"
+#include "tests/support/share.hpp"
 
 namespace cuckoo::segments {
 namespace segments_filter_file_fault_test {
@@ -49,7 +50,8 @@ class FilterFileFaults : public ::testing::TestWithParam<std::tuple<FilterKind, 
   }
   // Calls the body with a connection for which the n-th call fails, for more and more n.
   void for_each_fault(const std::function<void(FilterFile& file)>& body) {
-    for (uint64_t n = 1; !HasFailure(); n += 1 + n / 12) {
+    for (uint64_t n = 1 + test::share_first(); !HasFailure();
+         n += test::share_divisor() * (1 + n / 12)) {
       SCOPED_TRACE("call " + std::to_string(n));
       file.reset();
       FilterFile& faulty = connection();

@@ -1,6 +1,7 @@
 // Connections follow what others write, whatever it is and however much. They do so also after
 // somebody restored a backup and told no one.
 #include "tests/core/segments/stored_file.hpp"
+#include "tests/support/share.hpp"
 
 namespace cuckoo::segments {
 namespace segments_filter_file_follow_test {
@@ -132,7 +133,7 @@ INSTANTIATE_EACH(Kinds, FilterFileFollows, test::all_cases());
 
 TEST_P(FilterFileFollows, whatever_is_done) {
   const MemoryBlocks::Rows start = storage.rows;
-  for (const auto& [name, work] : kWork) {
+  for (const auto& [name, work] : test::share_of(std::vector(std::begin(kWork), std::end(kWork)))) {
     for (const bool warm : {false, true}) {
       SCOPED_TRACE(name);
       roll_back(start);
@@ -154,7 +155,7 @@ TEST_P(FilterFileFollows, whatever_is_done) {
 // and blocks.
 TEST_P(FilterFileFollows, another_history) {
   const MemoryBlocks::Rows start = storage.rows;
-  for (const auto& [name, work] : kWork) {
+  for (const auto& [name, work] : test::share_of(std::vector(std::begin(kWork), std::end(kWork)))) {
     for (const auto& [keys, seen_between] : {std::pair(40000, false), {40000, true}, {1, false}}) {
       SCOPED_TRACE(name);
       roll_back(start);
@@ -208,7 +209,7 @@ TEST_P(FilterFileFollows, a_backup_with_entries_that_come_to_nothing) {
 TEST_P(FilterFileFollows, a_roll_back) {
   const MemoryBlocks::Rows start = storage.rows;
   const std::vector<uint64_t> answers = answers_of(*writer, 40000);
-  for (const auto& [name, work] : kWork) {
+  for (const auto& [name, work] : test::share_of(std::vector(std::begin(kWork), std::end(kWork)))) {
     for (const bool flushed : {false, true}) {
       SCOPED_TRACE(name);
       work(*writer, 10000);

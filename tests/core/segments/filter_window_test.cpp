@@ -386,8 +386,8 @@ TEST_P(WindowsOfSegments, clear_forgets_every_generation) {
 // ---- following
 
 TEST_P(WindowsOfSegments, followers_may_skip_any_number_of_rotations) {
-  for (const uint64_t skipped :
-       {uint64_t{1}, generations() - 1, generations(), generations() + 3}) {
+  for (const uint64_t skipped : test::share_of(
+           std::vector<uint64_t>{1, generations() - 1, generations(), generations() + 3})) {
     StoredGenerations stored(options(60));
     const uint64_t held = 100 * (generations() + 2);
     FilterWindow follower(stored.options, stored.storage);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "tests/support/names.hpp"
+#include "tests/support/share.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -112,7 +113,8 @@ class ApplyKilled : public testing::TestWithParam<const char*> {
     bool was_before = false;
     bool was_after = false;
     bool ended = false;
-    for (int64_t n = 1; !ended && !HasFailure(); n += 1 + n / 16) {
+    const auto step = static_cast<int64_t>(share_divisor());
+    for (int64_t n = 1; !ended && !HasFailure(); n += step * (1 + n / 16)) {
       SCOPED_TRACE("killed at " + std::to_string(n));
       const std::string path = folder_.file("c.db");
       for (const char* suffix : {"", "-journal", "-wal", "-shm"}) {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "tests/support/names.hpp"
+#include "tests/support/share.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -25,13 +26,13 @@ TEST_P(HashRingMemory, limit_is_an_error_that_changes_nothing) {
     db.run(create);
     db.run("INSERT INTO ring(node, weight) VALUES ('a', 1), ('b', 2), ('c', 0.5)");
   }
-  for (const char* sql :
-       {"INSERT INTO ring(node) VALUES ('d'), ('e')", "UPDATE ring SET weight = 3",
-        "UPDATE ring SET node = 'z' WHERE node = 'a'", "DELETE FROM ring WHERE node = 'b'",
-        "INSERT INTO ring(ring) VALUES ('clear')", "INSERT INTO ring(ring) VALUES ('check')",
-        "ALTER TABLE ring RENAME TO other",
-        "SELECT node FROM ring WHERE key = 'k' AND replicas = 3", "SELECT * FROM ring",
-        "SELECT * FROM hash_ring_moves('ring', 'add', 'd')"}) {
+  for (const char* sql : share_of(std::vector<const char*>{
+           "INSERT INTO ring(node) VALUES ('d'), ('e')", "UPDATE ring SET weight = 3",
+           "UPDATE ring SET node = 'z' WHERE node = 'a'", "DELETE FROM ring WHERE node = 'b'",
+           "INSERT INTO ring(ring) VALUES ('clear')", "INSERT INTO ring(ring) VALUES ('check')",
+           "ALTER TABLE ring RENAME TO other",
+           "SELECT node FROM ring WHERE key = 'k' AND replicas = 3", "SELECT * FROM ring",
+           "SELECT * FROM hash_ring_moves('ring', 'add', 'd')"})) {
     int failures = 0;
     for (int64_t limit = 500; limit < 12'000'000; limit += limit / 4 + 100) {
       QuickDatabase db(path);

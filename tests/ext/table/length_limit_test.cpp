@@ -1,6 +1,7 @@
 // SQLITE_LIMIT_LENGTH below what a shadow row takes: whatever SQLite then refuses to bind must be
 // an error of the statement, and never a NULL in its place.
 #include "tests/support/names.hpp"
+#include "tests/support/share.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -80,7 +81,7 @@ TEST_P(LengthLimit, never_makes_a_null_of_a_row) {
 
 // If the limit is lowered inside a transaction, COMMIT fails or everything is there.
 TEST_P(LengthLimit, lowered_before_commit_fails_it_or_loses_nothing) {
-  for (const int limit : {150, 1000, 4035}) {
+  for (const int limit : share_of(std::vector<int>{150, 1000, 4035})) {
     SCOPED_TRACE(limit);
     std::filesystem::remove(file_);
     QuickDatabase db(file_);
