@@ -51,7 +51,7 @@ const char* library_refusal(const sqlite3_api_routines*) noexcept {
   return sqlite3_libversion_number() < kOldestSqlite ? kTooOld : nullptr;
 }
 char* error_text(const sqlite3_api_routines*, const char* text) {
-  return sqlite3_mprintf("%s", text);
+  return sqlite3_mprintf("%s (this SQLite is %s)", text, sqlite3_libversion());
 }
 
 #else
@@ -74,7 +74,7 @@ const char* library_refusal(const sqlite3_api_routines* api) noexcept {
                               " already; load a copy of its file here, cuckoo2 for example";
 }
 char* error_text(const sqlite3_api_routines* api, const char* text) {
-  return api->mprintf("%s", text);
+  return api->mprintf("%s (this SQLite is %s)", text, api->libversion());
 }
 
 #endif

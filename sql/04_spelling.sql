@@ -12,7 +12,7 @@ INSERT INTO dictionary SELECT DISTINCT lower(word) FROM raw WHERE word NOT LIKE 
 DROP TABLE raw;
 
 -- The filter is loaded from the dictionary, and made as large as that needs.
-CREATE VIRTUAL TABLE spelling USING bloom_filter(word, source = dictionary(word), seed = 1);
+CREATE VIRTUAL TABLE spelling USING bloom_filter(word, source = dictionary(word), triggers = off, seed = 1);
 SELECT items > 50000 AS many_words, round(bits_per_key / 8, 1) AS bytes_per_word
 FROM filter_info('spelling');
 SELECT count(*) AS words_not_found_again

@@ -69,11 +69,11 @@ uint64_t turn_entries_of(const SegmentLimits& limits, uint64_t segments,
                               std::max(kFewest, kEntriesPerPage * limits.pages));
 }
 
-uint64_t kept_entries_of(uint64_t segments, uint64_t turn_entries, uint64_t items) noexcept {
+uint64_t kept_entries_of(uint64_t segments, uint64_t turn_entries, uint64_t keys) noexcept {
   constexpr uint64_t kItemsPerEntry = 16;  // 6/16 byte a key
   constexpr uint64_t kMost = uint64_t{1} << 28;
   static_assert(kMost < Log::kMostEntries);
-  return std::min(std::max(segments * turn_entries, items / kItemsPerEntry), kMost);
+  return std::min(std::max(segments * turn_entries, keys / kItemsPerEntry), kMost);
 }
 
 }  // namespace cuckoo::segments

@@ -34,8 +34,8 @@ inline constexpr uint64_t kPendingEntries = uint64_t{1} << 18;
 // If there is only one segment, `capacity` is that segment's.
 uint64_t turn_entries_of(const SegmentLimits& limits, uint64_t segments,
                          uint64_t capacity) noexcept;
-// Returns R: so many entries are kept in the log (core/segments/turns.hpp, I2). `items` is 0 if no
-// hashes are kept.
-uint64_t kept_entries_of(uint64_t segments, uint64_t turn_entries, uint64_t items) noexcept;
+// Returns R: so many entries are kept in the log (core/segments/turns.hpp, I2). `keys` is the items
+// or the capacity, whichever is more; 0 if no hashes are kept.
+uint64_t kept_entries_of(uint64_t segments, uint64_t turn_entries, uint64_t keys) noexcept;
 
 }  // namespace cuckoo::segments

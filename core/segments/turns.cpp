@@ -130,8 +130,9 @@ Status Turns::keep_loose(size_t index, Segment& segment) {
 }
 
 uint64_t Turns::kept_entries() const {
-  return kept_entries_of(blocks_.leaves(), blocks_.turn_entries(),
-                         blocks_.keeps_hashes() ? blocks_.items() : 0);
+  return kept_entries_of(
+      blocks_.leaves(), blocks_.turn_entries(),
+      blocks_.keeps_hashes() ? std::max(blocks_.items(), blocks_.root().capacity) : 0);
 }
 
 void Turns::restart_long_log() {

@@ -115,8 +115,8 @@ void FilterTable::Cursor::refuse_to_list() const {
   throw SqlError(SQLITE_ERROR,
                  name +
                      ": a filter does not know its keys and can't list them; give a key"
-                     " (WHERE filter_contains(name, " +
-                     columns_.names_text() + "), " + columns_.equalities() +
+                     " (WHERE filter_contains('" +
+                     name + "', " + columns_.names_text() + "), " + columns_.equalities() +
                      ", JOIN, EXISTS); to empty it:"
                      " INSERT INTO " +
                      name + "(" + name + ") VALUES ('clear')");

@@ -5,6 +5,7 @@
 
 #include "ext/filter/source.hpp"
 #include "ext/sqlite/running.hpp"
+#include "ext/sqlite/schema_rows.hpp"
 #include "ext/table/connection.hpp"
 
 namespace cuckoo {
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::array kSpecs = {
     OptionSpec{"source", OptionKind::kSource, 0, 0, "table(column) or table(column, …)", ""},
+    OptionSpec{"stale", OptionKind::kWord, 0, 0, "allowed", "allowed"},
 };
 
 bool keeps_integers(Affinity affinity) noexcept {
@@ -68,13 +70,18 @@ GuardTable::GuardTable(const ModuleArguments& arguments)
     }
     known.insert_or_assign(known_as, table_);
   } catch (const SqlError& error) {
-    if (arguments.creating || !is_finding(error.code())) {
+    if (!is_finding(error.code()) || (arguments.creating && has_filter())) {
       throw;
     }
     problem_ = error.message();  // I3
     const auto found = known.find(known_as);
     table_ = found == known.end() ? GuardedTable() : found->second;
   }
+}
+
+// A dump may make a guard before its filter.
+bool GuardTable::has_filter() const {
+  return SchemaRows(db_, schema_, "type = 'table'").find(filter_name_);
 }
 
 SqlError GuardTable::wrong(const std::string& what, int code) const {
@@ -194,6 +201,12 @@ void GuardTable::compare_with_filter() {
   }
   for (size_t i = 0; i < keys_.size(); ++i) {
     compare_with_key(i, keys.column(i));
+  }
+  if (!live_->follows_source() && !options_.has("stale")) {
+    throw wrong("nothing keeps the filter " + printable(filter_name_) + " in step with " + what +
+                ", so the guard would not find a row whose key came later than the filter's; make"
+                " the filter with source = " +
+                what + ", triggers = on, or write stale = allowed");
   }
   rows_ =
       std::max(1.0, table_.rows > 0 ? table_.rows : static_cast<double>(live_->filter().items()));

@@ -66,6 +66,7 @@ class GuardTable {
 
   [[noreturn]] void refuse_to_write() const;
   SqlError wrong(const std::string& what, int code = SQLITE_ERROR) const;
+  bool has_filter() const;
   void learn_table();
   void look();
   void look_anew();

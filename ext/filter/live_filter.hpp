@@ -72,6 +72,7 @@ class LiveFilter final : public LiveTable {
   Affinity key_affinity() const noexcept { return key_affinity_; }  // of the first column
   // Sets the source with which 'check' compares the filter.
   void declare_source(std::optional<CheckedSource> source) { source_ = source; }
+  bool follows_source() const noexcept { return source_.has_value() && source_->triggers; }
   KeyDomain key_domain() const noexcept;
   // Returns a key's hash, as the filter keeps it; with hash = murmur2 a pair of hashes.
   uint64_t hash_of(const KeyView& key);

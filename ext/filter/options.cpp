@@ -153,10 +153,18 @@ void check_companions(const Choice& choice, const FilterOptions& chosen, const O
     choice.refuse(
         "generations and source exclude one another: a window forgets what the source still has");
   }
+  if (options.has("source") && !options.has("triggers")) {
+    choice.refuse(
+        "say what becomes of rows that come later: triggers = on makes the filter follow its "
+        "source,"
+        " and then every program that writes to that table must load the extension, or its INSERT"
+        " fails; triggers = off makes it a snapshot, which denies rows that come later until"
+        " 'rebuild'");
+  }
   if (chosen.unique && triggers) {
     choice.refuse(
-        "unique and triggers exclude one another: of two equal rows of the source, the first that"
-        " is deleted would take the key of both out");
+        "unique and triggers exclude one another: a row whose key is in the filter, or seems to be,"
+        " could not be inserted into the source");
   }
   const bool by_rate = chosen.spec.fingerprint_bits == 0 && chosen.spec.bits_per_key == 0;
   if (by_rate && chosen.spec.kind == FilterKind::kCuckoo &&
@@ -164,11 +172,6 @@ void check_companions(const Choice& choice, const FilterOptions& chosen, const O
     choice.refuse(
         "fpr is that of all generations together, and each of a cuckoo_filter needs 2^-30; ask for"
         " at least generations * 2^-30, or take a bloom_filter");
-  }
-  if (triggers && !is_multiset(chosen.spec.kind)) {
-    choice.refuse(
-        "triggers = on needs a filter that can delete: counting = on, or a cuckoo_filter; with"
-        " source alone, 'rebuild' loads it anew");
   }
 }
 

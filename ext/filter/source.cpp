@@ -179,6 +179,10 @@ FilterSource::Stored FilterSource::stored() const {
                    std::move(*columns)};
   stored.key_types = parse_types(texts.key_types);
   stored.triggers = texts.triggers == "on";
+  const int64_t kind = row("kind", SQLITE_INTEGER).integer;
+  stored.removes = std::any_of(
+      std::begin(kFilterKinds), std::end(kFilterKinds),
+      [&](FilterKind one) { return static_cast<int64_t>(one) == kind && is_multiset(one); });
   if (const auto found = rows.find("collation"); found != rows.end()) {
     stored.form = form_of_collations(found->second.text).value_or(KeyForm());
   }

@@ -3,8 +3,8 @@
 //
 // Invariants
 //   I1  with the triggers in place, every key that a row has when it comes or is changed enters the
-//       filter, and every key that a row had leaves it once. Keys are compared by BINARY, because
-//       another collation would hide a change.
+//       filter, and every key that a row had leaves it once, if the filter can delete. Keys are
+//       compared by BINARY, because another collation would hide a change.
 //   I2  if SQLite changes the table without a trigger (REPLACE without recursive_triggers), a key
 //       may stay in the filter: a false positive, never a false negative.
 //   I3  a filter whose triggers are gone, or were gone (source_seal.hpp), is not asked:
@@ -50,6 +50,7 @@ class FilterSource {
     std::vector<std::string> key_types;
     KeyForm form = {};  // its collations; this class does not store them
     bool triggers = false;
+    bool removes = false;  // whether the filter can delete; its kind says so
   };
   void store(const Stored& stored);
   Stored stored() const;  // throws SqlError, SQLITE_CORRUPT_VTAB by I4
@@ -81,11 +82,11 @@ class FilterSource {
  private:
   sqlite3* db() const noexcept { return store_.db(); }
   std::string trigger(const char* event) const { return store_.table() + "_source_" + event; }
-  std::vector<std::string> trigger_names() const;
+  std::vector<std::string> trigger_names(bool removes) const;
   std::string row_name() const { return SourceRow::name_for(store_.table()); }
   bool learn_names(std::string_view trigger, const char* row, SourceSpec& source) const;
-  void create_plain_triggers(const SourceColumn& from, const std::string& of);
-  void create_computing_triggers(const SourceSpec& from, const std::string& of);
+  void create_plain_triggers(const SourceColumn& from, const std::string& of, bool removes);
+  void create_computing_triggers(const SourceSpec& from, const std::string& of, bool removes);
 
   ShadowStore& store_;
   std::vector<std::string> keys_;

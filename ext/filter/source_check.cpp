@@ -121,7 +121,8 @@ void check_source(LiveFilter& live, const CheckedSource& source) {
   live.follow();
   const Comparison found = live.filter().newest().keeps_hashes() ? compare_hashes(live, keys)
                                                                  : compare_answers(live, keys);
-  const bool surplus = source.triggers && found.surplus != 0;
+  const bool surplus =
+      source.triggers && is_multiset(live.filter().options().spec.kind) && found.surplus != 0;
   if (found.missing == 0 && !surplus) {
     return;
   }

@@ -9,6 +9,7 @@
 namespace cuckoo {
 namespace {
 
+// A filter that can't delete has no trigger for the last.
 constexpr const char* kEvents[] = {"insert", "update", "delete"};
 
 // The command 'delete' removes an old value, so no trigger reads the filter. While the filter
@@ -22,9 +23,11 @@ constexpr char kUpdateTrigger[] =
     "CREATE TRIGGER \"%w\".\"%w\" AFTER UPDATE %s ON \"%w\" WHEN"
     " old.\"%w\" COLLATE BINARY IS NOT new.\"%w\""
     " OR CAST(old.\"%w\" AS TEXT) COLLATE BINARY IS NOT CAST(new.\"%w\" AS TEXT)"
-    " BEGIN INSERT INTO \"%w\"(\"%w\", \"%w\") SELECT 'delete', old.\"%w\""
-    " WHERE old.\"%w\" IS NOT NULL;"
+    " BEGIN%s"
     " INSERT INTO \"%w\"(\"%w\") SELECT new.\"%w\" WHERE new.\"%w\" IS NOT NULL; END";
+constexpr char kRemoveOld[] =  // of the update trigger
+    " INSERT INTO \"%w\"(\"%w\", \"%w\") SELECT 'delete', old.\"%w\""
+    " WHERE old.\"%w\" IS NOT NULL;";
 constexpr char kDeleteTrigger[] =
     "CREATE TRIGGER \"%w\".\"%w\" AFTER DELETE ON \"%w\" WHEN old.\"%w\" IS NOT NULL"
     " BEGIN INSERT INTO \"%w\"(\"%w\", \"%w\") VALUES ('delete', old.\"%w\"); END";
@@ -33,6 +36,7 @@ constexpr char kDeleteTrigger[] =
 
 void FilterSource::create_triggers() {
   const SourceSpec from = spec();
+  const bool removes = stored().removes;
   const std::vector<ColumnInfo> all = columns_of(db(), store_.schema(), from.table);
   // A generated column changes even if no statement names it. A column that is the rowid also
   // changes by the names rowid, oid and _rowid_. In both cases the update trigger has no OF. A list
@@ -53,18 +57,19 @@ void FilterSource::create_triggers() {
   };
   if (from.is_plain()) {
     list(from.column().column);
-    create_plain_triggers(from.column(), listed ? "OF " + of : "");
+    create_plain_triggers(from.column(), listed ? "OF " + of : "", removes);
   } else {
     for (const SourceSpec::Column& column : from.columns) {
       list(column.now);
     }
     SourceRow::make(db(), store_.schema(), store_.table(), from);
-    create_computing_triggers(from, listed ? "OF " + of : "");
+    create_computing_triggers(from, listed ? "OF " + of : "", removes);
   }
   SourceSeal::make(db(), store_.schema(), store_.table());
 }
 
-void FilterSource::create_plain_triggers(const SourceColumn& from, const std::string& of) {
+void FilterSource::create_plain_triggers(const SourceColumn& from, const std::string& of,
+                                         bool removes) {
   const char* schema = store_.schema().c_str();
   const char* filter = store_.table().c_str();
   const char* table = from.table.c_str();
@@ -72,18 +77,23 @@ void FilterSource::create_plain_triggers(const SourceColumn& from, const std::st
   const char* key = keys_.front().c_str();
   execute(db(), sql_text(kInsertTrigger, schema, trigger("insert").c_str(), table, column, filter,
                          key, column));
-  execute(db(), sql_text(kUpdateTrigger, schema, trigger("update").c_str(), of.c_str(), table,
-                         column, column, column, column, filter, filter, key, column, column,
-                         filter, key, column, column));
-  execute(db(), sql_text(kDeleteTrigger, schema, trigger("delete").c_str(), table, column, filter,
-                         filter, key, column));
+  const std::string remove =
+      removes ? sql_text(kRemoveOld, filter, filter, key, column, column) : "";
+  execute(db(),
+          sql_text(kUpdateTrigger, schema, trigger("update").c_str(), of.c_str(), table, column,
+                   column, column, column, remove.c_str(), filter, key, column, column));
+  if (removes) {
+    execute(db(), sql_text(kDeleteTrigger, schema, trigger("delete").c_str(), table, column, filter,
+                           filter, key, column));
+  }
 }
 
 // Makes triggers that compute the keys k1, k2 and so on of the row, before and after the change.
 // Two keys are the same if they are so for a key of any type: 1 and 1.0 are equal as numbers, but
 // not as TEXT. An update removes a key that the row had and no longer has, and adds a key that it
 // has now and did not have. So a change of other columns changes nothing.
-void FilterSource::create_computing_triggers(const SourceSpec& from, const std::string& of) {
+void FilterSource::create_computing_triggers(const SourceSpec& from, const std::string& of,
+                                             bool removes) {
   std::string computed;
   std::string names;
   std::string held;
@@ -125,24 +135,29 @@ void FilterSource::create_computing_triggers(const SourceSpec& from, const std::
                 body + "; END");
   };
   create("insert", "INSERT", add);
-  create("update", "UPDATE " + of, remove + unless_same("new") + "; " + add + unless_same("old"));
-  create("delete", "DELETE", remove);
+  create("update", "UPDATE " + of,
+         (removes ? remove + unless_same("new") + "; " : "") + add + unless_same("old"));
+  if (removes) {
+    create("delete", "DELETE", remove);
+  }
 }
 
-std::vector<std::string> FilterSource::trigger_names() const {
+std::vector<std::string> FilterSource::trigger_names(bool removes) const {
   std::vector<std::string> names;
   for (const char* event : kEvents) {
     names.push_back(trigger(event));
   }
+  names.resize(removes ? names.size() : names.size() - 1);
   return names;
 }
 
 // Reads the rows of the schema in the order in which SQLite made them.
 FilterSource::Triggers FilterSource::triggers() const {
-  const std::vector<std::string> own = trigger_names();
+  const Stored now = stored();
+  const std::vector<std::string> own = trigger_names(now.removes);
   const std::string seal = SourceSeal::name_for(store_.table());
   size_t found = 0;
-  bool computes = stored().source.is_plain();  // a plain source needs no source row
+  bool computes = now.source.is_plain();  // a plain source needs no source row
   bool sealed = false;
   SchemaRows rows(db(), store_.schema(), "type IN ('trigger', 'table')");
   while (rows.next()) {
@@ -163,7 +178,7 @@ FilterSource::Triggers FilterSource::triggers() const {
 
 std::string FilterSource::newer_trigger() const {
   const std::string table = spec().table;
-  const std::vector<std::string> own = trigger_names();
+  const std::vector<std::string> own = trigger_names(stored().removes);
   bool older = true;  // the trigger of this row is older than all of ours
   SchemaRows rows(db(), store_.schema(), "type = 'trigger'");
   while (rows.next()) {

@@ -12,7 +12,8 @@ namespace cuckoo {
 namespace {
 
 // Hashes the bytes of a BLOB, and the text of any other value.
-void sha1(sqlite3_context* context, int, sqlite3_value** values) {
+template <DigestKind kKind>
+void digest(sqlite3_context* context, int, sqlite3_value** values) {
   guarded(context, [&] {
     std::span<const std::byte> bytes;
     std::string buffer;
@@ -25,9 +26,9 @@ void sha1(sqlite3_context* context, int, sqlite3_value** values) {
       default:
         bytes = bytes_of(text_bytes(values[0], buffer));
     }
-    const std::string digest =
-        hex_of(content_digest(connection_of(context).kept<Digester>(), DigestKind::kSha1, bytes));
-    result_text(context, digest);
+    const std::string hex =
+        hex_of(content_digest(connection_of(context).kept<Digester>(), kKind, bytes));
+    result_text(context, hex);
   });
 }
 
@@ -49,7 +50,9 @@ void flash_kv_map(sqlite3_context* context, int, sqlite3_value** values) {
 
 void register_flash_functions(Registration& registration) {
   constexpr int kDigestFlags = SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC;
+  constexpr auto* sha1 = digest<DigestKind::kSha1>;
   registration.function("cuckoo_sha1", 1, kDigestFlags, sha1);
+  registration.function("cuckoo_sha256", 1, kDigestFlags, digest<DigestKind::kSha256>);
   // An application's own sha1() stays, even where SQLite can't tell that there is one.
   if (registration.has("sha1", 1) || !can_call(registration.db(), "sha1(NULL)").value_or(true)) {
     registration.function("sha1", 1, kDigestFlags, sha1);

@@ -15,14 +15,13 @@ namespace {
 
 constexpr uint32_t kFlashRecordMagic = 0x53464B43;  // "CKFS"
 constexpr uint32_t kFlashRecordVersion = 3;
-constexpr double kLeastFlashBytes = 0x1p13;  // 16 blocks of one sector of 512 bytes
-constexpr double kMostFlashBytes = 0x1p38;   // 2^32 program units of 64 bytes
 constexpr double kDefaultFlashBytes = 0x1p24;
 constexpr uint64_t kLeastBlocks = 16;
 
 constexpr OptionSpec kFlashSpecs[] = {
-    {"size", OptionKind::kSize, kLeastFlashBytes, kMostFlashBytes, "a size from 8KB to 256GB", {}},
-    {"sectors", OptionKind::kWhole, 16, 0x1p32, "a whole number from 16 to 2^32", {}},
+    // The geometry says how large both may be.
+    {"size", OptionKind::kSize, 1, 0x1p62, "a size, such as '64KB' or '16MB'", {}},
+    {"sectors", OptionKind::kWhole, 1, 0x1p62, "a whole number of sectors", {}},
     {"sector_size", OptionKind::kSize, 512, 65536, "a power of two from 512 to 64KB", {}},
     {"erase_block", OptionKind::kWhole, 1, 1024, "a whole number of sectors from 1 to 1024", {}},
     {"program_unit", OptionKind::kWord, 0, 0, "16, 32 or 64", "16 32 64"},

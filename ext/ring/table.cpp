@@ -96,7 +96,7 @@ HashRingTable::HashRingTable(const ModuleArguments& arguments)
 // affinity from the word HIDDEN, and key IN (1, '1') would be one value.
 std::string HashRingTable::declaration() const {
   return sql_text(
-      "CREATE TABLE x(node TEXT, weight NUMERIC, share REAL, key %s HIDDEN,"
+      "CREATE TABLE x(node TEXT, weight NUMERIC, share REAL HIDDEN, key %s HIDDEN,"
       " replicas INTEGER HIDDEN, replica INTEGER HIDDEN, \"%w\" HIDDEN)",
       key_type_.empty() ? "BLOB" : key_type_.c_str(), declared_name_.c_str());
 }

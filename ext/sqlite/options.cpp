@@ -75,13 +75,39 @@ ColumnSpec parse_column(const std::string& table, std::string_view argument, Col
   return column;
 }
 
-std::string names_of(std::span<const OptionSpec> specs) {
-  std::string names;
-  for (const OptionSpec& spec : specs) {
-    names += names.empty() ? "" : ", ";
-    names += spec.name;
+// Refuses what would make a column of an option: `unique` where unique = on was meant, and
+// 'capacity=100'. With a type or in double quotes it is a column.
+void refuse_option_as_column(const std::string& table, std::span<const OptionSpec> specs,
+                             std::string_view argument) {
+  const bool quoted = closing_quote(argument[0]) != 0;
+  std::string_view rest = argument;
+  const std::string name = take_name(rest);
+  if ((quoted && argument[0] != '\'') || !trim(rest).empty()) {
+    return;
   }
-  return names;
+  if (quoted && name.find('=') != std::string::npos) {
+    throw SqlError(SQLITE_ERROR, table + ": an option is not written in quotes: write " +
+                                     printable(name) + ", without them");
+  }
+  const auto spec = std::find_if(specs.begin(), specs.end(), [&name](const OptionSpec& one) {
+    return one.name == lower(name);
+  });
+  if (spec != specs.end()) {
+    const std::string option(spec->name);
+    throw SqlError(SQLITE_ERROR, table + ": " + option + " is an option: write " + option + " = " +
+                                     (spec->kind == OptionKind::kSwitch ? "on" : "…") +
+                                     " (a column of that name has a type or double quotes: \"" +
+                                     option + "\")");
+  }
+}
+
+// Returns what an argument after an option may have been meant for.
+std::string after_option(const std::string& table, std::string_view argument) {
+  const bool digits = argument.find_first_not_of("0123456789") == std::string_view::npos;
+  return table + (digits ? ": a number has no commas; found ," + printable(argument) +
+                               " after an option; write 1000000 or 1e6"
+                         : ": column \"" + printable(argument) +
+                               "\" follows an option; columns come first");
 }
 
 // `words` has one space between each two.
@@ -94,6 +120,23 @@ bool is_one_of(std::string_view word, std::string_view words) {
     words.remove_prefix(std::min(end + 1, words.size()));
   }
   return false;
+}
+
+// Returns what an option of on and off is, or nullopt. The words are those of PRAGMA.
+std::optional<bool> switch_of(const std::string& word) {
+  if (is_one_of(word, "on yes true 1")) {
+    return true;
+  }
+  return is_one_of(word, "off no false 0") ? std::optional(false) : std::nullopt;
+}
+
+std::string names_of(std::span<const OptionSpec> specs) {
+  std::string names;
+  for (const OptionSpec& spec : specs) {
+    names += names.empty() ? "" : ", ";
+    names += spec.name;
+  }
+  return names;
 }
 
 std::optional<int64_t> parse_integer(std::string_view text) {
@@ -273,8 +316,10 @@ Options::Options(const std::string& table, std::span<const OptionSpec> specs,
     const size_t equals = find_equals(argument);
     if (equals == std::string_view::npos) {
       if (!tolerant && !values_.empty()) {
-        throw SqlError(SQLITE_ERROR, table + ": column \"" + printable(argument) +
-                                         "\" follows an option; columns come first");
+        throw SqlError(SQLITE_ERROR, after_option(table, argument));
+      }
+      if (!tolerant) {
+        refuse_option_as_column(table, specs, argument);
       }
       columns_.push_back(parse_column(table, argument, rules));
       continue;
@@ -338,10 +383,12 @@ void Options::add_option(const std::string& table, std::span<const OptionSpec> s
       good = size.has_value() && *size >= spec->least && *size <= spec->most;
       break;
     }
-    case OptionKind::kSwitch:
-      value.on = lower(text) == "on";
-      good = value.on || lower(text) == "off";
+    case OptionKind::kSwitch: {
+      const std::optional<bool> on = switch_of(lower(text));
+      value.on = on.value_or(false);
+      good = on.has_value();
       break;
+    }
     case OptionKind::kSeed: {
       const std::optional<int64_t> seed = parse_integer(text);
       value.integer = seed.value_or(0);

@@ -19,7 +19,7 @@ namespace cuckoo {
 enum class OptionKind {
   kWhole,   // whole number: 1000000, 1e6, 1_000_000
   kNumber,  // also with a fraction
-  kSwitch,  // on, off
+  kSwitch,  // on, off; yes, no; true, false; 1, 0
   kSeed,    // any 64-bit integer, or one of `words`: the integer 0 and that text
   kName,    // a table's name
   kWord,    // one of `words`

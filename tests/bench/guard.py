@@ -66,7 +66,7 @@ def fill(db, chance):
                    ((chance.choice(absent if i % 100 < ABSENT else known),)
                     for i in range(REQUESTS)))
     db.execute("COMMIT")
-    db.execute("CREATE VIRTUAL TABLE seen USING cuckoo_filter(email, source = users(email), seed = 1)")
+    db.execute("CREATE VIRTUAL TABLE seen USING cuckoo_filter(email, source = users(email), triggers = on, seed = 1)")
     return known, absent
 
 

@@ -112,7 +112,9 @@ void compare_all(const Settings& settings, Report& report, bool texts) {
   connection.run("INSERT INTO users(k, grp, note) SELECT " + key_of("k", texts) +
                  ", rowid % 100, hex(rowid) FROM loaded");
   connection.run("DROP TABLE loaded");
-  connection.run("CREATE VIRTUAL TABLE seen USING cuckoo_filter(k, source = users(k), seed = 1)");
+  connection.run(
+      "CREATE VIRTUAL TABLE seen USING cuckoo_filter(k, source = users(k), triggers = on, seed = "
+      "1)");
   connection.run("CREATE VIRTUAL TABLE guarded USING filter_guard(seen)");
   for (const int present : {0, 2, 10, 50, 100}) {
     make_requests(connection, sizes, present, texts);

@@ -342,7 +342,7 @@ def words(db, way):
     db.execute("COMMIT")
     if way == "ours":
         db.execute("CREATE VIRTUAL TABLE spelled USING bloom_filter(word, layout = blocked, growth = off,"
-                   " source = words(word))")
+                   " source = words(word), triggers = off)")
     random.seed(8)
     db.execute("CREATE TEMP TABLE text(word TEXT)")
     db.executemany("INSERT INTO text VALUES (?)",

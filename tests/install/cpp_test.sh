@@ -49,6 +49,10 @@ for compiler in "$@"; do
     "$compiler" "${options[@]}" "${flags[@]}" -fsyntax-only "$work_dir/alone.cc" ||
       fail "$header does not compile alone, by $compiler"
   done
+  echo '#include <cuckoo/cuckoo_filter.hpp>' >"$work_dir/old.cc"
+  told=$("$compiler" -std=c++17 "${flags[@]}" -fsyntax-only "$work_dir/old.cc" 2>&1) || true
+  [[ $(grep -m 1 'error' <<<"$told") = *'need C++20: -std=c++20'* ]] ||
+    fail "with -std=c++17, $compiler does not begin with what is needed: $told"
   for program in "${programs[@]}"; do
     name=$(basename "$program" .cpp)
     "$compiler" "${options[@]}" "${flags[@]}" "$program" "${libraries[@]}" \

@@ -14,6 +14,13 @@ namespace cuckoo::test {
 
 // ---- filters
 
+// Returns the options, with triggers = off if they have a source and don't say what follows it.
+inline std::string snapshot(const std::string& options) {
+  const bool says =
+      options.find("triggers") != std::string::npos || options.find("source") == std::string::npos;
+  return options + (says ? "" : ", triggers = off");
+}
+
 // How a table of each kind begins.
 inline constexpr const char* kFilterKinds[] = {"cuckoo_filter(", "bloom_filter(",
                                                "bloom_filter(layout = blocked, ",

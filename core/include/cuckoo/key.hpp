@@ -29,6 +29,8 @@
 #include <type_traits>
 #include <variant>
 
+#include <cuckoo/result.hpp>
+
 namespace cuckoo {
 inline namespace v1 {
 

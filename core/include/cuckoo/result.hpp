@@ -7,6 +7,10 @@
 // take O(1).
 #pragma once
 
+#if !defined(_MSVC_LANG) && __cplusplus < 202002L
+#error "sqlite-cuckoo's headers need C++20: -std=c++20"
+#endif
+
 #include <memory>
 #include <string>
 #include <utility>

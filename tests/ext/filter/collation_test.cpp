@@ -220,23 +220,27 @@ TEST(CollationOfASource, that_no_filter_knows_is_refused_with_the_way_out) {
   };
   sqlite3_create_collation(db.handle(), "german", SQLITE_UTF8, nullptr, compare);
   db.run("CREATE TABLE t(a TEXT COLLATE german); INSERT INTO t VALUES ('x')");
-  db.refuses("CREATE VIRTUAL TABLE f USING cuckoo_filter(source = t(a))",
+  db.refuses("CREATE VIRTUAL TABLE f USING cuckoo_filter(source = t(a), triggers = off)",
              {"main.t(a)", "german", "BINARY, NOCASE or RTRIM", "generated column"});
   db.gives("SELECT name FROM sqlite_schema", "t");
   db.run(
       "ALTER TABLE t ADD COLUMN b TEXT COLLATE NOCASE AS (a);"
-      "CREATE VIRTUAL TABLE f USING cuckoo_filter(source = t(b))");
+      "CREATE VIRTUAL TABLE f USING cuckoo_filter(source = t(b), triggers = off)");
   db.gives("SELECT filter_contains('f', 'X')", 1);
 }
 
 TEST(CollationOfASource, is_not_another_than_the_one_given) {
   Database db;
   db.run("CREATE TABLE t(a TEXT COLLATE NOCASE); INSERT INTO t VALUES ('x')");
-  db.refuses("CREATE VIRTUAL TABLE f USING cuckoo_filter(a COLLATE RTRIM, source = t(a))",
-             {"NOCASE", "RTRIM", "leave it out"});
-  db.refuses("CREATE VIRTUAL TABLE f USING cuckoo_filter(a COLLATE BINARY, source = t(a))",
-             {"NOCASE", "BINARY", "leave it out"});
-  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(a COLLATE NOCASE, source = t(a))");
+  db.refuses(
+      "CREATE VIRTUAL TABLE f USING cuckoo_filter(a COLLATE RTRIM, source = t(a), triggers = off)",
+      {"NOCASE", "RTRIM", "leave it out"});
+  db.refuses(
+      "CREATE VIRTUAL TABLE f USING cuckoo_filter(a COLLATE BINARY, source = t(a), triggers = off)",
+      {"NOCASE", "BINARY", "leave it out"});
+  db.run(
+      "CREATE VIRTUAL TABLE f USING cuckoo_filter(a COLLATE NOCASE, source = t(a), triggers = "
+      "off)");
 }
 
 // The filter stores 'Ada', but SQLite would compare the query's own value by BINARY.

@@ -74,7 +74,7 @@ TEST_P(Copies, that_are_removed_again_do_not_raise_the_rate) {
 }
 
 TEST_P(Copies, from_a_source_a_merge_or_an_image_do_not_raise_the_rate) {
-  create(", capacity = 10, source = s(u)");
+  create(", capacity = 10, source = s(u), triggers = off");
   expect_rate(db, "source");
   db.run("DROP TABLE f");
   create(", capacity = 10");

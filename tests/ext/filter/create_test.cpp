@@ -60,6 +60,12 @@ TEST(CreateOption, boundary_is_taken) {
   EXPECT_EQ(option_of("fingerprint_bits = 32", "fingerprint_bits"), "32");
   EXPECT_EQ(option_of("growth = OFF", "growth"), "off");
   EXPECT_EQ(option_of("growth = 'On'", "growth"), "on");
+  for (const char* word : {"yes", "TRUE", "1", "'1'"}) {
+    EXPECT_EQ(option_of(std::string("growth = ") + word, "growth"), "on") << word;
+  }
+  for (const char* word : {"no", "False", "0"}) {
+    EXPECT_EQ(option_of(std::string("growth = ") + word, "growth"), "off") << word;
+  }
   EXPECT_EQ(option_of("seed = -9223372036854775808", "seed"), "-9223372036854775808");
   EXPECT_EQ(option_of("seed = 9223372036854775807", "seed"), "9223372036854775807");
   EXPECT_EQ(option_of("seed = 0", "seed"), "0");
@@ -74,7 +80,7 @@ TEST(CreateOption, out_of_range_says_the_range) {
         "1 to 2^40"},
        {"fpr", {"0", "0.26", "1", "-0.1", "9e-10", "1e-400", "nan"}, "2^-30 to 0.25"},
        {"fingerprint_bits", {"3", "33", "8.5", "0", "-8"}, "4 to 32"},
-       {"growth", {"yes", "1", "true", "''", "onoff"}, "on or off"},
+       {"growth", {"y", "2", "t", "''", "onoff"}, "on or off"},
        {"seed", {"9223372036854775808", "1.5", "abc", "1e3", "''"}, "64-bit"}});
 }
 
@@ -156,11 +162,24 @@ TEST(CreateLarge, capacity_is_instant_and_small) {
   EXPECT_LT(db.number("SELECT memory_bytes FROM filter_info('f')"), 50'000'000);
 }
 
-TEST(CreateColumn, called_like_an_option_is_a_column) {
-  Database db;
-  db.run(create("capacity, capacity = 5"));
-  db.gives("SELECT name FROM pragma_table_info('f')", "capacity");
-  db.gives("INSERT INTO f(capacity) VALUES ('x'); SELECT count(*) FROM f WHERE capacity = 'x'", 1);
+TEST(CreateColumn, called_like_an_option_has_a_type_or_double_quotes) {
+  for (const char* column : {"capacity TEXT", "\"capacity\"", "[capacity]", "\"a=b\""}) {
+    Database db;
+    db.run(create(std::string(column) + ", capacity = 5"));
+    const std::string name = db.text("SELECT name FROM pragma_table_info('f')");
+    db.gives("INSERT INTO f(\"" + name + "\") VALUES ('x'); SELECT count(*) FROM f WHERE \"" +
+                 name + "\" = 'x'",
+             1);
+  }
+  expect_arguments_refused(
+      "cuckoo_filter", {{"email TEXT, unique", {"unique is an option: write unique = on"}},
+                        {"email TEXT, 'growth'", {"growth is an option: write growth = on"}},
+                        {"Capacity", {"capacity is an option: write capacity = "}},
+                        {"email, 'capacity=100'", {"write capacity=100, without"}},
+                        {"email, capacity = 1,000,000", {"a number has no commas", "1000000"}}});
+  expect_arguments_refused("bloom_filter", {{"email, counting", {"write counting = on"}}});
+  expect_arguments_refused("flash_kv", {{"k, v, size", {"size is an option"}}});
+  expect_arguments_refused("hash_ring", {{"vnodes", {"vnodes is an option"}}});
 }
 
 TEST(CreateColumn, name_may_need_quotes) {

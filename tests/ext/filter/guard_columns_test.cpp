@@ -85,7 +85,8 @@ TEST_F(GuardColumns, asks_for_each_combination_of_lists) {
   db_.run(with_numbers(1000) + "INSERT INTO texts SELECT 'a' || (i % 7), 'b' || i, 'c' FROM n");
   db_.run(
       "DROP TABLE guarded; DROP TABLE seen;"
-      "CREATE VIRTUAL TABLE seen USING cuckoo_filter(a, b, c, source = texts(a, b, c));"
+      "CREATE VIRTUAL TABLE seen USING cuckoo_filter(a, b, c, source = texts(a, b, c), triggers = "
+      "on);"
       "CREATE VIRTUAL TABLE guarded USING filter_guard(seen)");
   const int64_t before = probes();
   db_.gives(
@@ -106,7 +107,7 @@ TEST_F(GuardColumns, stops_among_absent_combinations_when_it_is_interrupted) {
   db_.run("CREATE TABLE texts(a TEXT, b TEXT, UNIQUE (a, b))");
   db_.run(with_numbers(20000) + "INSERT INTO texts SELECT 'a' || i, 'b' || i FROM n");
   db_.run(
-      "CREATE VIRTUAL TABLE seen USING cuckoo_filter(a, b, source = texts(a, b));"
+      "CREATE VIRTUAL TABLE seen USING cuckoo_filter(a, b, source = texts(a, b), triggers = on);"
       "CREATE VIRTUAL TABLE guarded USING filter_guard(seen)");
   std::atomic<bool> ended = false;
   std::thread interrupter([&] {
@@ -186,16 +187,21 @@ TEST_F(GuardColumns, follows_the_names_of_the_source) {
   const std::string query = "SELECT id FROM guarded WHERE viewer = 5 AND item = 'i5'";
   db_.gives(query, "5");
   EXPECT_NE(plan(query).find("filter seen, then visits(viewer, item)"), std::string::npos);
-  db_.refuses("CREATE VIRTUAL TABLE g USING filter_guard(seen, source = visits(item, viewer))",
-              {"g: ", "seen is over main.visits(viewer, item)", "not over"});
-  db_.run("CREATE VIRTUAL TABLE g USING filter_guard(seen, source = visits(VIEWER, item))");
+  db_.refuses(
+      "CREATE VIRTUAL TABLE g USING filter_guard(seen, source = visits(item, viewer), stale = "
+      "allowed)",
+      {"g: ", "seen is over main.visits(viewer, item)", "not over"});
+  db_.run(
+      "CREATE VIRTUAL TABLE g USING filter_guard(seen, source = visits(VIEWER, item), stale = "
+      "allowed)");
   db_.run("DROP TRIGGER seen_source_delete");
   db_.refuses(query, {"guarded", "triggers", "'rebuild'"});
 }
 
 TEST_F(GuardColumns, stands_on_a_filter_that_the_application_fills) {
   make("CREATE VIRTUAL TABLE seen USING bloom_filter(a INT, b TEXT)",
-       "CREATE VIRTUAL TABLE guarded USING filter_guard(seen, source = views(who, item))");
+       "CREATE VIRTUAL TABLE guarded USING filter_guard(seen, source = views(who, item), stale = "
+       "allowed)");
   db_.run(
       "INSERT INTO seen SELECT who, item FROM views WHERE who IS NOT NULL AND item IS NOT NULL");
   expect_asked("SELECT id FROM guarded WHERE who = 5 AND item = 'i5'", "5", 1);
@@ -222,10 +228,10 @@ TEST_F(GuardColumns, names_the_column_that_does_not_fit) {
       {"a INT, b TEXT", ", source = views(who, gone)", {"main.views(who, gone): gone: no such"}},
       {"a INT, b TEXT", ", source = views(who, lower(item))", {"expected table(column)"}},
       {"a INT, b TEXT", "", {"has no source", "source = table(column, …)"}},
-      {"a, b TEXT, source = views(who, lower(item))",
+      {"a, b TEXT, source = views(who, lower(item)), triggers = off",
        "",
        {"own is over main.views(who, lower(item))", "columns of all rows"}},
-      {"a, b, source = views(who, item), where = 'at > 1'",
+      {"a, b, source = views(who, item), where = 'at > 1', triggers = off",
        "",
        {"own is over main.views(who, item) where at > 1", "columns of all rows"}},
       {"a INT, b TEXT, generations = 2", ", source = views(who, item)", {"sliding window"}},

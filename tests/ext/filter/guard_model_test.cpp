@@ -69,6 +69,7 @@ constexpr const char* kFilters[] = {
     "cuckoo_filter(@K, source = users(@K), triggers = on)",
     "cuckoo_filter(@K, source = users(@K), triggers = on, fpr = 0.2)",
     "bloom_filter(@K, source = users(@K), triggers = on, counting = on)",
+    "bloom_filter(@K, source = users(@K), triggers = on)",
 };
 
 std::string shown(const std::vector<std::string>& rows) {

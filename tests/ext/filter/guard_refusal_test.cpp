@@ -41,7 +41,6 @@ TEST(GuardCreate, names_what_is_wrong) {
       {"", "seen TEXT", {"guarded", "expected the name of one filter"}},
       {"", "seen, option = 1", {"guarded", "unknown option", "source"}},
       {"", "seen, source = users", {"guarded", "source", "table(column)"}},
-      {"", "missing", {"guarded", "no such table: main.missing"}},
       {"", "users", {"guarded", "users is not a cuckoo_filter or bloom_filter"}},
       {"CREATE VIRTUAL TABLE own USING cuckoo_filter(email TEXT)",
        "own",
@@ -72,7 +71,7 @@ TEST(GuardCreate, names_what_is_wrong) {
        "own, source = users(email)",
        {"guarded", "own", "sliding window"}},
       {"CREATE TABLE names(rowid, oid, _rowid_, k TEXT);"
-       "CREATE VIRTUAL TABLE own USING cuckoo_filter(k, source = names(k))",
+       "CREATE VIRTUAL TABLE own USING cuckoo_filter(k, source = names(k), triggers = off)",
        "own",
        {"guarded", "main.names", "all three names of the rowid"}},
       {"", "seen,", {"guarded", "empty argument"}},
@@ -89,6 +88,56 @@ TEST(GuardCreate, names_what_is_wrong) {
   }
 }
 
+// A filter that nothing keeps in step would hide rows, so the guard says what could be missed.
+TEST(GuardCreate, over_a_filter_that_nothing_keeps_in_step_needs_stale_allowed) {
+  for (const char* filter : {"cuckoo_filter(email, source = users(email), triggers = off)",
+                             "bloom_filter(email, source = users(email), triggers = off)",
+                             "cuckoo_filter(email TEXT)"}) {
+    const bool sourced = std::string(filter).find("source") != std::string::npos;
+    const std::string arguments = sourced ? "seen" : "seen, source = users(email)";
+    Database db;
+    db.run(kUsers);
+    db.run("CREATE VIRTUAL TABLE seen USING " + std::string(filter));
+    db.refuses("CREATE VIRTUAL TABLE guarded USING filter_guard(" + arguments + ")",
+               {"guarded: nothing keeps the filter seen in step with users(email)",
+                "would not find a row whose key came later", "triggers = on", "stale = allowed"});
+    db.refuses("CREATE VIRTUAL TABLE guarded USING filter_guard(" + arguments + ", stale = on)",
+               {"option stale is \"on\", expected allowed"});
+    db.run("CREATE VIRTUAL TABLE guarded USING filter_guard(" + arguments + ", stale = allowed)");
+    db.run("INSERT INTO users(email, n) VALUES ('late', 4)");
+    db.gives("SELECT n FROM guarded WHERE email = 'late'", "none");
+    db.run(sourced ? "INSERT INTO seen(seen) VALUES ('rebuild')"
+                   : "INSERT INTO seen(email) VALUES ('late')");
+    db.gives("SELECT n FROM guarded WHERE email = 'late'", "4");
+  }
+}
+
+TEST(GuardCreate, a_filter_that_is_made_anew_as_a_snapshot_is_refused) {
+  Database db;
+  make(db);
+  db.run("DROP TABLE seen");
+  db.run(
+      "CREATE VIRTUAL TABLE seen USING cuckoo_filter(email, source = users(email), triggers = "
+      "off)");
+  expect_refused(db, {"guarded: nothing keeps the filter seen in step", "stale = allowed"});
+}
+
+// Dumps that are loaded by name make it first.
+TEST(GuardCreate, before_its_filter_is_an_error_at_first_use) {
+  const TemporaryFolder folder;
+  {
+    QuickDatabase db(folder.file("order.db"));
+    db.run(kGuarded);
+    db.refuses("SELECT * FROM guarded", {"guarded", "main.seen", "no such table"});
+    db.run(kUsers);
+    db.run(kSeen);
+    db.run("INSERT INTO users(email, n) VALUES ('a', 1)");
+    db.refuses("SELECT * FROM guarded", {"guarded", "columns of users", "open the database anew"});
+  }
+  QuickDatabase db(folder.file("order.db"));
+  db.gives("SELECT n FROM guarded WHERE email = 'a'", "1");
+}
+
 TEST(GuardCreate, takes_quoted_names) {
   Database db;
   db.run(
@@ -96,7 +145,7 @@ TEST(GuardCreate, takes_quoted_names) {
       "CREATE VIRTUAL TABLE \"my filter\" USING cuckoo_filter(k TEXT);"
       "INSERT INTO \"my filter\" VALUES ('a');"
       "CREATE VIRTUAL TABLE \"my guard\" USING filter_guard(\"my filter\","
-      " source = 'my users'(\"the key\"))");
+      " source = 'my users'(\"the key\"), stale = allowed)");
   db.gives("SELECT \"the key\" FROM \"my guard\" WHERE \"the key\" = 'a'", "a");
 }
 
@@ -159,7 +208,9 @@ TEST_F(GuardNames, follow_the_source_of_the_filter) {
 TEST_F(GuardNames, of_a_source_that_was_given_are_not_followed) {
   db.run(kUsers);
   db.run("CREATE VIRTUAL TABLE seen USING cuckoo_filter(email TEXT)");
-  db.run("CREATE VIRTUAL TABLE guarded USING filter_guard(seen, source = users(email))");
+  db.run(
+      "CREATE VIRTUAL TABLE guarded USING filter_guard(seen, source = users(email), stale = "
+      "allowed)");
   db.run("ALTER TABLE users RENAME TO people");
   expect_refused(db, {"guarded", "main.users", "no such table", "make the guard anew"});
 }
@@ -173,10 +224,9 @@ TEST_F(GuardNames, of_a_filter_are_not_followed) {
 // If a column is gone, SQLite would read its name in double quotes as a text.
 TEST_F(GuardNames, of_columns_that_went_while_it_was_read_are_an_error) {
   db.run(kUsers);
-  db.run("CREATE VIRTUAL TABLE seen USING cuckoo_filter(email, source = users(email))");
+  db.run(kSeen);
   db.run(with_numbers(100) + "INSERT INTO users(email, n) SELECT 'u' || i, i FROM n");
   db.run(kGuarded);
-  db.run("INSERT INTO seen(seen) VALUES ('rebuild')");
   Query query(db,
               "SELECT g.n FROM (SELECT 'u3' AS e UNION ALL SELECT 'u4') CROSS JOIN guarded g"
               " ON g.email = e");
@@ -224,8 +274,8 @@ TEST(GuardLost, says_that_the_table_is_gone) {
     Database db;
     db.run(kUsers);
     db.run(std::string("CREATE VIRTUAL TABLE seen USING cuckoo_filter(email TEXT") +
-           (*given == '\0' ? ", source = users(email))" : ")"));
-    db.run("CREATE VIRTUAL TABLE guarded USING filter_guard(seen{})", given);
+           (*given == '\0' ? ", source = users(email), triggers = off)" : ")"));
+    db.run("CREATE VIRTUAL TABLE guarded USING filter_guard(seen{}, stale = allowed)", given);
     db.gives("SELECT count(*) FROM guarded", 0);
     db.run("DROP TABLE users");
     expect_refused(db, {"guarded", "users"});
@@ -238,7 +288,9 @@ TEST(GuardLost, says_that_the_table_has_other_columns) {
   QuickDatabase db(folder.file("columns.db"));
   db.run(kUsers);
   db.run("CREATE VIRTUAL TABLE seen USING cuckoo_filter(email TEXT)");
-  db.run("CREATE VIRTUAL TABLE guarded USING filter_guard(seen, source = users(email))");
+  db.run(
+      "CREATE VIRTUAL TABLE guarded USING filter_guard(seen, source = users(email), stale = "
+      "allowed)");
   db.gives("SELECT count(*) FROM guarded", 0);
   db.run("DROP TABLE users; CREATE TABLE users(n INT, email TEXT)");
   expect_refused(db, {"guarded", "columns of users", "make the guard anew"});
@@ -246,7 +298,9 @@ TEST(GuardLost, says_that_the_table_has_other_columns) {
   other.run("INSERT INTO users VALUES (1, 'a'); INSERT INTO seen VALUES ('a')");
   other.gives("SELECT n FROM guarded WHERE email = 'a'", "1");
   db.run("DROP TABLE guarded");
-  db.run("CREATE VIRTUAL TABLE guarded USING filter_guard(seen, source = users(email))");
+  db.run(
+      "CREATE VIRTUAL TABLE guarded USING filter_guard(seen, source = users(email), stale = "
+      "allowed)");
   db.gives("SELECT n FROM guarded WHERE email = 'a'", "1");
 }
 
@@ -262,7 +316,7 @@ TEST(GuardLost, goes_on_when_the_filter_is_there_again) {
   db.gives("SELECT n FROM guarded WHERE email = 'b'", "2");
   db.run(
       "DROP TABLE seen;"
-      "CREATE VIRTUAL TABLE seen USING bloom_filter(n, source = users(n))");  // another column
+      "CREATE VIRTUAL TABLE seen USING bloom_filter(n, source = users(n), triggers = on)");  // another column
   db.gives("SELECT email FROM guarded WHERE n = 2", "b");
   db.gives("SELECT n FROM guarded WHERE email = 'b'", "2");
   db.gives("SELECT probes FROM filter_info('seen')", 1);

@@ -17,11 +17,11 @@ void add_users(Database& db, int64_t first, int64_t last) {
          "INSERT INTO users(email, grp, note) SELECT 'u' || i, i % 10, 'n' || i FROM n");
 }
 
-void make(Database& db, const char* filter = kSeen) {
+void make(Database& db, const char* filter = kSeen, const char* guard = kGuarded) {
   db.run(kUsers);
   add_users(db, 1, 1000);
   db.run(filter);
-  db.run(kGuarded);
+  db.run(guard);
 }
 
 void expect_plan(Database& db, const std::string& sql, const std::string& part) {
@@ -103,7 +103,7 @@ TEST_F(Guard, promises_one_row_only_where_there_is_one) {
   db.run(
       "CREATE TABLE users(code TEXT UNIQUE, n INTEGER UNIQUE);"
       "INSERT INTO users VALUES ('05', 2), ('5', 1), ('6', 3);"
-      "CREATE VIRTUAL TABLE seen USING cuckoo_filter(code, source = users(code));"
+      "CREATE VIRTUAL TABLE seen USING cuckoo_filter(code, source = users(code), triggers = on);"
       "CREATE TABLE numbers(i INTEGER); INSERT INTO numbers VALUES (5)");
   db.run(kGuarded);
   db.gives("SELECT i FROM numbers LEFT JOIN guarded ON code = i", "5,5");
@@ -190,7 +190,7 @@ TEST_F(Guard, reads_tables_of_many_columns) {
   db.run("CREATE TABLE users({})", columns);
   db.run("{}INSERT INTO users {} FROM n", with_numbers(20), values);
   db.run("CREATE INDEX users_k ON users(k)");
-  db.run("CREATE VIRTUAL TABLE seen USING bloom_filter(k, source = users(k))");
+  db.run("CREATE VIRTUAL TABLE seen USING bloom_filter(k, source = users(k), triggers = on)");
   db.run(kGuarded);
   for (const char* list : {"c0", "c61, c62, c63", "c89, k", "*"}) {
     EXPECT_EQ(db.rows("SELECT {} FROM guarded WHERE k IN (3, 7)", list),
@@ -272,7 +272,7 @@ TEST_F(Guard, ends_when_a_statement_adds_what_it_reads) {
           "CREATE VIRTUAL TABLE seen USING cuckoo_filter(email, source = users(email), triggers"
           " = {})",
           triggers);
-      fresh.run(kGuarded);
+      fresh.run("CREATE VIRTUAL TABLE guarded USING filter_guard(seen, stale = allowed)");
       fresh.run(
           "INSERT INTO users(id, email, grp) SELECT id + 1000, email, grp FROM guarded LIMIT 5000");
       fresh.gives("SELECT count(*) FROM users", 200);
@@ -412,7 +412,9 @@ TEST_F(Guard, serves_filters_of_every_kind) {
     add_users(each, 1, 500);
     each.run("CREATE VIRTUAL TABLE seen USING " + filter);
     each.run("INSERT OR IGNORE INTO seen SELECT email FROM users");
-    each.run("CREATE VIRTUAL TABLE guarded USING filter_guard(seen, source = users(email))");
+    each.run(
+        "CREATE VIRTUAL TABLE guarded USING filter_guard(seen, source = users(email), stale = "
+        "allowed)");
     EXPECT_EQ(each.number(with_numbers(1000) +
                           "SELECT count(*) FROM n CROSS JOIN guarded ON email = 'u' || i"),
               500)
@@ -423,7 +425,10 @@ TEST_F(Guard, serves_filters_of_every_kind) {
 
 // The documents say that a guard does not find such keys.
 TEST_F(Guard, does_not_find_keys_that_the_filter_lacks) {
-  make(db, "CREATE VIRTUAL TABLE seen USING cuckoo_filter(email, source = users(email))");
+  make(
+      db,
+      "CREATE VIRTUAL TABLE seen USING cuckoo_filter(email, source = users(email), triggers = off)",
+      "CREATE VIRTUAL TABLE guarded USING filter_guard(seen, stale = allowed)");
   add_users(db, 1001, 1001);
   db.gives("SELECT id FROM guarded WHERE email = 'u1001'", "none");
   db.gives("SELECT email FROM guarded WHERE id = 1001", "u1001");

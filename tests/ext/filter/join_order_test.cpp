@@ -320,7 +320,8 @@ class Promised : public testing::TestWithParam<bool> {
         "{}SELECT 'u' || i, 'name ' || i FROM n;"
         "{}SELECT iif(i % 50 = 0, 'u', 'x') || i, i FROM n;"
         "INSERT INTO o(name, x) SELECT name, id FROM u;"
-        "CREATE VIRTUAL TABLE s USING cuckoo_filter(k, source = u(k), fpr = 1e-8, seed = 1)",
+        "CREATE VIRTUAL TABLE s USING cuckoo_filter(k, source = u(k), triggers = off, fpr = 1e-8, "
+        "seed = 1)",
         ("INSERT INTO u(k, name) " + with_numbers(3000)),
         ("INSERT INTO r(k, at) " + with_numbers(1000)));
     if (GetParam()) {
@@ -419,7 +420,9 @@ TEST_P(Promised, iif_of_filter_contains_asks_the_filter_first) {
   expect_asked_first("SELECT (SELECT name FROM u WHERE u.k = " + key + ") FROM r ORDER BY id",
                      "SELECT (SELECT name FROM u WHERE u.k = r.k) FROM r ORDER BY id");
   // The key is a rowid here, and three in five are present.
-  db.run("CREATE VIRTUAL TABLE ids USING cuckoo_filter(id, source = u(id), fpr = 1e-8, seed = 1)");
+  db.run(
+      "CREATE VIRTUAL TABLE ids USING cuckoo_filter(id, source = u(id), triggers = off, fpr = "
+      "1e-8, seed = 1)");
   EXPECT_EQ(db.rows("SELECT r.id, u.name FROM r LEFT JOIN u ON u.id ="
                     " iif(filter_contains('ids', 5 * r.id), 5 * r.id, NULL) ORDER BY r.id"),
             db.rows("SELECT r.id, u.name FROM r LEFT JOIN u ON u.id = 5 * r.id ORDER BY r.id"));
@@ -451,7 +454,7 @@ TEST_P(Promised, one_key_is_asked_for_first) {
 
 // The cost of a probe must not spoil other plans than joins with a look-up.
 TEST_P(Promised, other_joins_keep_their_order) {
-  db.run("CREATE VIRTUAL TABLE t USING bloom_filter(k, source = u(k), seed = 2)");
+  db.run("CREATE VIRTUAL TABLE t USING bloom_filter(k, source = u(k), triggers = off, seed = 2)");
   // Each key is asked of both filters, or of the second one only if the first says yes.
   for (const char* sql : {"SELECT r.k FROM r JOIN s USING (k) JOIN t USING (k)",
                           "SELECT r.k FROM r JOIN s USING (k) JOIN t USING (k) ORDER BY r.at"}) {

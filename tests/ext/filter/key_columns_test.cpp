@@ -137,7 +137,7 @@ TEST_F(KeyColumns, a_probe_needs_a_value_for_each) {
   db.refuses("UPDATE seen SET item_id = 1 WHERE user_id = 1", {"a value to item_id; ", whole});
   for (const char* sql : {"SELECT * FROM seen", "SELECT user_id FROM seen", "DELETE FROM seen",
                           "SELECT * FROM seen WHERE user_id > 1", "SELECT cuckoo_key FROM seen"}) {
-    db.refuses(sql, {"can't list them", "filter_contains(name, user_id, item_id)",
+    db.refuses(sql, {"can't list them", "filter_contains('seen', user_id, item_id)",
                      "user_id = ? AND item_id = ?"});
   }
 }

@@ -181,8 +181,8 @@ TEST(KeyTypes, of_a_column_are_those_after_its_affinity) {
   db.gives("INSERT INTO w(w) VALUES ('rotate'); SELECT key_types FROM filter_info('w')", "TEXT");
   db.run(
       "CREATE TABLE s(a, b); INSERT INTO s VALUES (1, 'x'), ('y', 'z');"
-      "CREATE VIRTUAL TABLE f USING cuckoo_filter(source = s(a));"
-      "CREATE VIRTUAL TABLE m USING bloom_filter(hash = murmur2, source = s(b))");
+      "CREATE VIRTUAL TABLE f USING cuckoo_filter(source = s(a), triggers = off);"
+      "CREATE VIRTUAL TABLE m USING bloom_filter(hash = murmur2, source = s(b), triggers = off)");
   db.gives("SELECT key_types FROM filter_info('f')", "INTEGER TEXT");
   db.gives("SELECT key_types FROM filter_info('m')", "TEXT");
   db.run("DELETE FROM s WHERE a = 1; INSERT INTO f(f) VALUES ('rebuild')");

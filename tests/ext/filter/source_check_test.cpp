@@ -2,6 +2,7 @@
 // what triggers of the application's own can do between a source and its filter.
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
+#include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
 namespace filter_source_check_test {
@@ -10,7 +11,7 @@ namespace {
 class SourceCheck : public testing::TestWithParam<const char*> {
  protected:
   void create(const std::string& more = "") {
-    db.run("CREATE VIRTUAL TABLE f USING {}, source = t(a){})", GetParam(), more);
+    db.run("CREATE VIRTUAL TABLE f USING {}{})", GetParam(), snapshot(", source = t(a)" + more));
   }
   void check() { db.run("INSERT INTO f(f) VALUES ('check')"); }
   void check_says(const std::vector<std::string>& parts) {
@@ -145,10 +146,11 @@ TEST(SourceCapacity, follows_from_the_source_if_it_is_not_given) {
       "{}INSERT INTO t SELECT i, nullif(i % 2, 0) FROM n",
       with_numbers(4001));
   db.run(
-      "CREATE VIRTUAL TABLE f USING cuckoo_filter(source = t(a));"
-      "CREATE VIRTUAL TABLE half USING bloom_filter(source = t(b), growth = off);"
-      "CREATE VIRTUAL TABLE s USING cuckoo_filter(source = small(a));"
-      "CREATE VIRTUAL TABLE given USING cuckoo_filter(source = t(a), capacity = 5000)");
+      "CREATE VIRTUAL TABLE f USING cuckoo_filter(source = t(a), triggers = off);"
+      "CREATE VIRTUAL TABLE half USING bloom_filter(source = t(b), triggers = off, growth = off);"
+      "CREATE VIRTUAL TABLE s USING cuckoo_filter(source = small(a), triggers = off);"
+      "CREATE VIRTUAL TABLE given USING cuckoo_filter(source = t(a), triggers = off, capacity = "
+      "5000)");
   db.gives("SELECT name || ' ' || capacity FROM filter_info", "f 5002,given 5000,half 2502,s 1000");
 }
 

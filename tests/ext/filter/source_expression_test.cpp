@@ -1,6 +1,7 @@
 // The options source and where with expressions: what is held, what follows the table, what is
 // refused.
 #include "tests/support/sql_samples.hpp"
+#include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
 namespace filter_source_expression_test {
@@ -15,10 +16,10 @@ class SourceExpression : public testing::Test {
     db.run("INSERT INTO f(f) VALUES ('check')");
   }
   void create(const std::string& options) {
-    db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter({}, fpr = 1e-8)", options);
+    db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter({}, fpr = 1e-8)", snapshot(options));
   }
   void refuses(const std::string& options, const std::vector<std::string>& texts) {
-    db.refuses(sql("CREATE VIRTUAL TABLE f USING cuckoo_filter({})", options), texts);
+    db.refuses(sql("CREATE VIRTUAL TABLE f USING cuckoo_filter({})", snapshot(options)), texts);
     db.gives("SELECT name FROM sqlite_schema WHERE name LIKE 'f%'", "none");
   }
   Database db;
@@ -171,7 +172,7 @@ TEST_F(SourceExpression, is_no_ground_for_a_guard) {
              {"main.t(a) where b > 0", "columns of all rows"});
   db.run("DROP TABLE f");
   create("source = t(lower(a)), triggers = on");
-  db.refuses("CREATE VIRTUAL TABLE g USING filter_guard(f, source = t(a))",
+  db.refuses("CREATE VIRTUAL TABLE g USING filter_guard(f, source = t(a), stale = allowed)",
              {"main.t(lower(a))", "columns of all rows"});
 }
 

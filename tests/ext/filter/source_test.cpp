@@ -14,8 +14,8 @@ class Source : public testing::TestWithParam<const char*> {
   static std::string create(const std::string& options, const std::string& table = "f") {
     const std::string spec = GetParam();
     const size_t bar = spec.find('|');
-    return "CREATE VIRTUAL TABLE " + table + " USING " + spec.substr(0, bar) + "(" + options +
-           spec.substr(bar + 1) + ")";
+    return "CREATE VIRTUAL TABLE " + table + " USING " + spec.substr(0, bar) + "(" +
+           snapshot(options) + spec.substr(bar + 1) + ")";
   }
   static bool multiset() { return counts_copies(GetParam()); }
   static bool legacy() { return std::string(GetParam()).find("murmur2") != std::string::npos; }
@@ -258,8 +258,9 @@ TEST_P(Source, rebuild_is_interrupted) {
 TEST(SourceOfMurmur2, with_numbers_is_a_clear_error) {
   Database db;
   db.run("CREATE TABLE t(a INTEGER); INSERT INTO t VALUES (1)");
-  db.refuses("CREATE VIRTUAL TABLE f USING bloom_filter(hash = murmur2, source = t(a))",
-             SQLITE_MISMATCH, {"murmur2", "TEXT"});
+  db.refuses(
+      "CREATE VIRTUAL TABLE f USING bloom_filter(hash = murmur2, source = t(a), triggers = off)",
+      SQLITE_MISMATCH, {"murmur2", "TEXT"});
   db.gives("SELECT name FROM sqlite_schema", "t");
 }
 
@@ -270,7 +271,8 @@ TEST(SourceType, of_any_text_is_taken_or_refused_with_a_text) {
         "\"INTEGER HIDDEN\"", "\"%s %n\"", "\"'\"", "\"TEXT -- \""}) {
     Database db;
     db.run("CREATE TABLE t(a {}); INSERT INTO t VALUES ('x'), ('7')", type);
-    const Outcome outcome = db.attempt("CREATE VIRTUAL TABLE f USING cuckoo_filter(source = t(a))");
+    const Outcome outcome =
+        db.attempt("CREATE VIRTUAL TABLE f USING cuckoo_filter(source = t(a), triggers = off)");
     if (outcome.code != SQLITE_OK) {
       EXPECT_EQ(outcome.code, SQLITE_ERROR) << type;
       EXPECT_FALSE(outcome.message.empty()) << type;
@@ -375,7 +377,7 @@ TEST(SourceConfig, is_checked_without_triggers_too) {
     QuickDatabase one(file);
     one.run(
         "CREATE TABLE t(a INTEGER, b INTEGER); INSERT INTO t VALUES (7, 1), (8, 2);"
-        "CREATE VIRTUAL TABLE f USING bloom_filter(source = t(a))");
+        "CREATE VIRTUAL TABLE f USING bloom_filter(source = t(a), triggers = off)");
     one.run(damage);
     for (const char* use :
          {"INSERT INTO f(f) VALUES ('check')", "INSERT INTO f(f) VALUES ('rebuild')"}) {

@@ -152,6 +152,41 @@ TEST_P(SourceTrigger, follows_a_change_that_a_collation_hides) {
   db.gives("SELECT count FROM f WHERE key IN ('ABC', 'Abc')", "1");
 }
 
+// Such a filter has every key that the table had, until 'rebuild'.
+TEST(SourceTriggerOfSet, only_adds) {
+  for (const char* source : {"t(a)", "t(lower(a)), where = 'b > 0'"}) {
+    for (const char* kind : {"layout = standard", "layout = blocked", "hash = murmur2"}) {
+      SCOPED_TRACE(std::string(source) + " " + kind);
+      Database db;
+      db.run("CREATE TABLE t(a TEXT, b); INSERT INTO t VALUES ('old', 1)");
+      db.run(
+          sql("CREATE VIRTUAL TABLE f USING bloom_filter({}, source = {}, triggers = on,"
+              " capacity = 1000, fpr = 1e-6, seed = 1)",
+              kind, source));
+      EXPECT_EQ(db.list("SELECT name FROM sqlite_schema WHERE type = 'trigger' ORDER BY 1"),
+                "f_source_insert,f_source_update");
+      db.run(
+          "INSERT INTO t VALUES ('new', 1), ('left', 1); UPDATE t SET a = 'later' WHERE a = 'new';"
+          "DELETE FROM t WHERE a = 'left'; UPDATE t SET a = 'old'; INSERT INTO f(f) VALUES "
+          "('check')");
+      db.gives("SELECT key FROM f WHERE key IN ('old', 'new', 'left', 'later', 'x')",
+               "later,left,new,old");
+      db.run("ALTER TABLE t RENAME TO u; ALTER TABLE u RENAME COLUMN a TO c");
+      db.run("INSERT INTO u VALUES ('renamed', 1)");
+      db.gives("SELECT key FROM f WHERE key = 'renamed'", "renamed");
+      db.run("INSERT INTO f(f) VALUES ('rebuild')");
+      db.gives("SELECT key FROM f WHERE key IN ('old', 'new', 'left', 'later', 'renamed')",
+               "old,renamed");
+      db.run("DROP TRIGGER f_source_update");
+      db.refuses("SELECT 1 FROM f WHERE key = 'old'", {"the triggers on its source are gone"});
+      db.run("INSERT INTO f(f) VALUES ('rebuild'); INSERT INTO u VALUES ('again', 1)");
+      db.gives("SELECT key FROM f WHERE key = 'again'", "again");
+      db.run("DROP TABLE f");
+      db.gives("SELECT count(*) FROM sqlite_schema", 1);
+    }
+  }
+}
+
 // No trigger runs for a row that REPLACE deletes. So a stale copy stays until 'rebuild' takes it
 // away.
 TEST_P(SourceTrigger, misses_what_replace_deletes_unless_triggers_recurse) {

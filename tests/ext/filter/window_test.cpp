@@ -388,7 +388,7 @@ TEST_P(Window, refuses_source_triggers_and_import) {
                               "generations = 2, source = t(a), triggers = on"}) {
     db.refuses(create(options), {"f: ", "generations", "source"});
   }
-  db.run(create("generations = 1, source = t(a)") + "; DROP TABLE f");
+  db.run(create("generations = 1, source = t(a), triggers = off") + "; DROP TABLE f");
   db.run(create("capacity = 50"));
   db.run(
       "INSERT INTO f VALUES (1); CREATE TABLE i AS SELECT filter_export('f', 'hashes') AS b;"

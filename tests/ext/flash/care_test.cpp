@@ -582,6 +582,17 @@ TEST_F(FlashCare, long_commands_can_be_interrupted) {
 
 // --- functions -----------------------------------------------------------------------------------
 
+TEST_F(FlashCare, sha256_is_sha256_and_the_address_of_a_value) {
+  Database db;
+  db.gives("SELECT cuckoo_sha256('abc')",
+           "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  db.gives("SELECT cuckoo_sha256(x'616263') = cuckoo_sha256('abc')", "1");
+  db.gives("SELECT cuckoo_sha256(NULL)", "NULL");
+  db.run(
+      "CREATE VIRTUAL TABLE d USING flash_kv(digest = sha256); INSERT INTO d(value) VALUES ('v')");
+  db.gives("SELECT value FROM d WHERE key = cuckoo_sha256('v')", "v");
+}
+
 TEST_F(FlashCare, sha1_is_sha1) {
   Database db;
   db.gives("SELECT sha1('')", "da39a3ee5e6b4b0d3255bfef95601890afd80709");

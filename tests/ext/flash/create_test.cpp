@@ -68,17 +68,20 @@ TEST_F(FlashCreate, takes_every_option_at_its_ends) {
 }
 
 TEST_F(FlashCreate, refuses_what_is_out_of_range_and_states_the_range) {
-  expect_values_refused("flash_kv",
-                        {{"sector_size", {"256", "131072"}, "512 to 64KB"},
-                         {"erase_block", {"0", "1025"}, "1 to 1024"},
-                         {"program_unit", {"8", "48"}, "16, 32 or 64"},
-                         {"endurance", {"19", "1000000001"}, "20 to 10^9"},
-                         {"digest", {"md5"}, "sha1 or sha256"},
-                         {"hashes", {"1", "5"}, "2 to 4"},
-                         {"ways", {"0", "9"}, "1 to 8"},
-                         {"seed", {"red", "1 2"}, "64-bit integer"},
-                         {"size", {"'1TB'", "12345.5", "-5", "'64MBX'", "MB"}, "8KB to 256GB"},
-                         {"sectors", {"15", "1.5"}, "16 to 2^32"}});
+  expect_values_refused(
+      "flash_kv",
+      {{"sector_size", {"256", "131072"}, "512 to 64KB"},
+       {"erase_block", {"0", "1025"}, "1 to 1024"},
+       {"program_unit", {"8", "48"}, "16, 32 or 64"},
+       {"endurance", {"19", "1000000001"}, "20 to 10^9"},
+       {"digest", {"md5"}, "sha1 or sha256"},
+       {"hashes", {"1", "5"}, "2 to 4"},
+       {"ways", {"0", "9"}, "1 to 8"},
+       {"seed", {"red", "1 2"}, "64-bit integer"},
+       {"size", {"'1TB'", "12345.5", "-5", "'64MBX'", "MB"}, "a size, such as"},
+       {"size", {"'1KB'", "'60KB'", "'2000GB'"}, "64KB (16 erase blocks of 4KB) to 64GB"},
+       {"sectors", {"0", "1.5"}, "a whole number of sectors"},
+       {"sectors", {"1", "60"}, "64 (16 erase blocks of 4)"}});
   expect_arguments_refused(
       "flash_kv",
       {{"sector_size = 1000", {"f: ", "sector size is 1000", "a power of two"}},
@@ -100,7 +103,7 @@ TEST_F(FlashCreate, refuses_options_and_columns_that_can_not_be) {
                    {"a, A", {"two columns are called"}},
                    {"a, seq", {"may not be called seq"}},
                    {"sector, b", {"may not be called sector"}},
-                   {"a, Digest", {"may not be called digest"}},
+                   {"a, Digest TEXT", {"may not be called digest"}},
                    {"f, b", {"called like one of its columns"}},
                    {"a, F", {"called like one of its columns"}},
                    {"a TEXT NOT NULL", {"takes a name and a type only"}},
@@ -202,7 +205,7 @@ TEST_F(FlashCreate, a_plan_says_what_a_table_can_use) {
   db.gives("SELECT size_bytes FROM t, flash_kv_plan(s)", "65536,131072");
   db.refuses("SELECT * FROM flash_kv_plan", {"flash_kv_plan: the arguments are"});
   db.refuses("SELECT * FROM flash_kv_plan('much')",
-             {"flash_kv_plan: size is ", "much", "expected a size from 8KB"});
+             {"flash_kv_plan: size is ", "much", "expected a size, such as '64KB'"});
   db.refuses("SELECT * FROM flash_kv_plan('16KB')",
              {"flash_kv_plan: the size is 16KB, expected 64KB"});
   db.refuses("SELECT * FROM flash_kv_plan('1MB', 1000)", {"flash_kv_plan: "});

@@ -33,6 +33,13 @@ class HashRing : public ::testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Algorithms, HashRing, ::testing::Values("ring", "ketama", "slots"),
                          kParameterName);
 
+TEST_P(HashRing, takes_a_row_of_values_without_column_names) {
+  db_.run("INSERT INTO ring VALUES ('d', 3)");
+  db_.gives("SELECT node, weight FROM ring WHERE node = 'd'", "d|3");
+  db_.gives("SELECT * FROM ring WHERE node = 'd'", "d|3");
+  db_.gives("SELECT share > 0 FROM ring WHERE node = 'd'", "1");
+}
+
 TEST_P(HashRing, lists_its_nodes) {
   db_.gives("SELECT node, weight FROM ring", "a|1,b|2,c|0.5");
   db_.gives("SELECT count(*) FROM ring", "3");
