@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "ext/filter/self_insert.hpp"
 #include "ext/filter/source.hpp"
-#include "ext/sqlite/running.hpp"
 #include "ext/sqlite/schema_rows.hpp"
 #include "ext/table/connection.hpp"
 
@@ -338,11 +338,18 @@ void GuardTable::drop_oldest_idle() noexcept {
   --idle_;
 }
 
-// Returns whether a statement writes now. For INSERT INTO users SELECT … FROM users, SQLite reads
-// all rows before it writes one. But it doesn't know that a guard reads users. A cursor does not
-// know which statement opened it, so every statement that writes counts.
-bool GuardTable::is_written_meanwhile() const {
-  return sqlite3_txn_state(db_, nullptr) == SQLITE_TXN_WRITE && runs_writing_statement(db_);
+// I5. A cursor calls this once. It does not know which statement opened it.
+void GuardTable::refuse_self_insert() const {
+  int triggers_run = 1;
+  sqlite3_db_config(db_, SQLITE_DBCONFIG_ENABLE_TRIGGER, -1, &triggers_run);
+  if ((options_.has("stale") || triggers_run == 0) &&
+      sqlite3_txn_state(db_, nullptr) == SQLITE_TXN_WRITE &&
+      may_insert_rows_into(db_, schema_, table_.name)) {
+    throw wrong(
+        "a statement that inserts into " + table_.name +
+        " would read its own rows here, because no trigger keeps the filter in step; read " +
+        table_.name + " itself in it");
+  }
 }
 
 }  // namespace cuckoo

@@ -11,6 +11,8 @@
 //       it had in this connection, or a single one.
 //   I4  the declared columns are those of the table. If the table was made anew with other columns,
 //       every use throws.
+//   I5  a statement that inserts into the table what it reads from the guard finds the rows that
+//       were there before it, or is refused (self_insert.hpp).
 #pragma once
 
 #include <map>
@@ -81,7 +83,7 @@ class GuardTable {
   Statement take(Prepared& prepared);
   void give_back(Prepared& prepared, Statement statement) noexcept;
   void drop_oldest_idle() noexcept;
-  bool is_written_meanwhile() const;
+  void refuse_self_insert() const;
 
   Connection& connection_;
   sqlite3* db_;
@@ -180,7 +182,6 @@ class GuardTable::Cursor {
   bool asks_integers_ = false;
   int asked_argument_ = 0;
   std::shared_ptr<LiveFilter> live_;
-  std::optional<bool> written_meanwhile_;
 
   uint32_t pushed_ = 0;
   Prepared* prepared_ = nullptr;  // the statement for pushed_, to which statement_ belongs

@@ -10,6 +10,7 @@ namespace cuckoo {
 void GuardTable::Cursor::choose(int number) {
   give_back();
   number_ = -1;
+  table_.refuse_self_insert();
   plan_ = table_.plans_[static_cast<size_t>(number)].get();
   const GuardPlan& plan = plan_->plan;
   asks_integers_ = false;
@@ -233,12 +234,6 @@ void GuardTable::Cursor::start(sqlite3_value** values, uint32_t pushed, uint32_t
   const bool lists =
       std::any_of(lists_.begin(), lists_.end(), [](const List& list) { return list.taken; });
   one_row_ = plan.one_row != 0 && (pushed & plan.one_row) == plan.one_row && !lists;
-  if (!one_row_) {
-    if (!written_meanwhile_) {
-      written_meanwhile_ = table_.is_written_meanwhile();
-    }
-    pushed |= *written_meanwhile_ ? GuardPlan::kSorted : 0;
-  }
   if (prepared_ == nullptr || pushed_ != pushed) {
     give_back();
     Prepared& prepared = table_.prepared(*plan_, pushed);

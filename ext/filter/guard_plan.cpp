@@ -82,16 +82,6 @@ std::string GuardPlan::statement(const GuardedTable& table, uint32_t pushed) con
       joint = " AND ";
     }
   }
-  if ((pushed & kSorted) != 0) {
-    // Sorts by an expression, for which there is no index. So SQLite reads every row before it
-    // gives the first.
-    joint = " ORDER BY +";
-    for (const int column :
-         table.has_rowid() ? std::vector<int>{GuardTerm::kRowid} : table.primary_key) {
-      sql += joint + column_text(table, column);
-      joint = ", +";
-    }
-  }
   return sql;
 }
 

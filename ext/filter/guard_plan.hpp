@@ -58,8 +58,7 @@ struct GuardTerm {
 };
 
 struct GuardPlan {
-  static constexpr size_t kMostTerms = 31;
-  static constexpr uint32_t kSorted = uint32_t{1} << kMostTerms;  // a flag beside a set of terms
+  static constexpr size_t kMostTerms = 32;
 
   std::vector<GuardTerm> terms;
   std::vector<int> places;  // of the table's columns in a row of the statement; -1: not read

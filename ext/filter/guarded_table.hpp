@@ -24,7 +24,10 @@ struct GuardedColumn {
   Affinity affinity = Affinity::kNone;
 
   std::optional<Collation> known_collation() const { return collation_named(collation); }
-  friend bool operator==(const GuardedColumn&, const GuardedColumn&) = default;
+  // Two written types of one affinity are the same: VARCHAR(80), VARCHAR(255).
+  friend bool operator==(const GuardedColumn& a, const GuardedColumn& b) {
+    return a.name == b.name && a.collation == b.collation && a.affinity == b.affinity;
+  }
 };
 
 // An index by which the table's rows can be found, or the table itself by its rowid.

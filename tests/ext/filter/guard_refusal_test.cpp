@@ -304,6 +304,34 @@ TEST(GuardLost, says_that_the_table_has_other_columns) {
   db.gives("SELECT n FROM guarded WHERE email = 'a'", "1");
 }
 
+// A migration puts a copy in the table's place (Rails' change_column, Alembic's batch mode).
+TEST(GuardLost, rebuild_brings_it_back_in_every_connection_after_a_migration) {
+  const TemporaryFolder folder;
+  QuickDatabase db(folder.file("migrated.db"));
+  db.run("CREATE TABLE users(id INTEGER PRIMARY KEY, email VARCHAR(80) UNIQUE)");
+  db.run("INSERT INTO users(email) VALUES ('a'), ('b')");
+  db.run(kSeen);
+  db.run(kGuarded);
+  QuickDatabase other(folder.file("migrated.db"));
+  QuickDatabase third(folder.file("migrated.db"));
+  other.gives("SELECT id FROM guarded WHERE email = 'b'", "2");
+  db.run(
+      "BEGIN; CREATE TEMPORARY TABLE copy AS SELECT * FROM users; DROP TABLE users;"
+      "CREATE TABLE users(id INTEGER PRIMARY KEY, email VARCHAR(255) UNIQUE);"
+      "INSERT INTO users SELECT * FROM copy; DROP TABLE copy; COMMIT");
+  for (QuickDatabase* each : {&db, &other, &third}) {
+    (void)each->attempt("SELECT * FROM guarded");  // sqlite3_exec() says that the schema changed
+    expect_refused(*each, {"guarded", "seen", "triggers", "'rebuild'"});
+  }
+  other.run("INSERT INTO seen(seen) VALUES ('rebuild')");
+  int64_t id = 2;
+  for (QuickDatabase* each : {&db, &other, &third}) {
+    each->gives("SELECT id FROM guarded WHERE email = 'b'", "2");
+    each->run("INSERT INTO users(email) VALUES ('new' || " + std::to_string(++id) + ")");
+    db.gives("SELECT id FROM guarded WHERE email = 'new" + std::to_string(id) + "'", id);
+  }
+}
+
 TEST(GuardLost, goes_on_when_the_filter_is_there_again) {
   Database db;
   make(db);
