@@ -208,8 +208,6 @@ void GuardTable::compare_with_filter() {
                 " the filter with source = " +
                 what + ", triggers = on, or write stale = allowed");
   }
-  rows_ =
-      std::max(1.0, table_.rows > 0 ? table_.rows : static_cast<double>(live_->filter().items()));
 }
 
 void GuardTable::compare_with_key(size_t index, const ColumnDomain& key) const {
@@ -271,10 +269,7 @@ std::shared_ptr<LiveFilter> GuardTable::filter() {
 
 bool GuardTable::best_index(sqlite3_index_info* info) {
   look();
-  if (live_ != nullptr && live_->usable() && table_.rows == 0) {
-    rows_ = std::max(1.0, static_cast<double>(live_->filter().items()));
-  }
-  PlannedGuard planned = plan_guard(info, {table_, keys_, filter_name_, live_ != nullptr, rows_});
+  PlannedGuard planned = plan_guard(info, {table_, keys_, filter_name_, live_ != nullptr});
   const auto [known, is_new] =
       plan_numbers_.try_emplace(planned.name, static_cast<int>(plans_.size()));
   if (is_new) {

@@ -99,7 +99,6 @@ class GuardTable {
   uint64_t names_version_ = 0;  // the version in which the filter's name meant live_
   SchemaFact looked_;           // that filter and table belong together
   bool ever_looked_ = false;
-  double rows_ = 1048576;  // SQLite's own assumption
 
   std::vector<std::unique_ptr<Plan>> plans_;  // idxNum is a place in it
   std::map<std::string, int> plan_numbers_;

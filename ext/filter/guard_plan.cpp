@@ -14,9 +14,14 @@ constexpr double kEqualShare = 4;         // one row in so many fulfils an equal
 constexpr double kListValues = 25;        // values of an IN, as SQLite assumes them
 constexpr double kUnknownEqualRows = 10;  // rows with one value in a column that is not unique
 constexpr double kCostOfScannedRow = 3;
+// The same, of a guard whose filter could be asked if another table were read first. SQLite forgets
+// the cost of sorting where it begins with a virtual table, so such a guard would be read from end
+// to end before ORDER BY and GROUP BY, and its filter never asked. This adds that cost.
+constexpr double kCostOfUnaskedRow = 1000;
 constexpr double kCostOfFoundRow = 4;
 constexpr double kCostOfQuestion = 0.5;  // to ask the filter
 constexpr double kShareOfAsked = 0.5;    // this share of the cost remains if the filter is asked
+constexpr double kAbsentKeys = 10;       // of so many keys that are asked for, one is there
 
 const char* sql_of(GuardOperator op) noexcept {
   constexpr const char* kSql[] = {"=?", " IS ?", "<?", "<=?", ">?", ">=?", " IS NULL"};
@@ -105,6 +110,7 @@ class Planner {
 
   PlannedGuard plan() {
     take_terms();
+    cost_of_scan_ = table_.rows * (may_be_asked_later() ? kCostOfUnaskedRow : kCostOfScannedRow);
     Estimate best = estimate({});
     choose_lists(best);
     choose_columns();
@@ -112,6 +118,7 @@ class Planner {
     choose_one_row();
     if (plan_.asks()) {
       best.cost *= kShareOfAsked;
+      best.rows /= kAbsentKeys;
     }
     info_->estimatedCost = best.cost;
     info_->estimatedRows = static_cast<sqlite3_int64>(std::max(1.0, best.rows));
@@ -139,6 +146,7 @@ class Planner {
   void choose_one_row();
   bool has_list(int column, Lists lists) const;
   bool has_term(int column, bool (*kind)(GuardOperator), Lists lists) const;
+  bool may_be_asked_later() const;
   Estimate estimate(Lists lists) const;
   Estimate estimate_by(const GuardedIndex& index, Lists lists) const;
   double share_of_others(const GuardedIndex* index, size_t equal, Lists lists) const;
@@ -152,6 +160,7 @@ class Planner {
   std::vector<int> of_terms_;  // the constraint of each term
   std::vector<int> lists_;     // constraints that are IN
   int arguments_ = 0;
+  double cost_of_scan_ = 0;
 };
 
 std::optional<GuardTerm> Planner::term_of(int i) const {
@@ -380,7 +389,7 @@ double Planner::share_of_others(const GuardedIndex* index, size_t equal, Lists l
 }
 
 Estimate Planner::estimate_by(const GuardedIndex& index, Lists lists) const {
-  const double all = planning_.rows;
+  const double all = table_.rows;
   size_t equal = 0;
   bool list_helps = false;
   while (equal < index.columns.size() && has_term(index.columns[equal], is_equality, lists)) {
@@ -390,7 +399,7 @@ Estimate Planner::estimate_by(const GuardedIndex& index, Lists lists) const {
   const bool range = equal < index.columns.size() && has_term(index.columns[equal], is_range, {});
   const double times = lists.empty() ? 1 : kListValues;
   if ((equal == 0 && !range) || (!lists.empty() && !list_helps)) {
-    return {kCostOfScannedRow * all * times, all * share_of_others(nullptr, 0, lists)};
+    return {cost_of_scan_ * times, all * share_of_others(nullptr, 0, lists)};
   }
   double rows = all;
   if (equal == index.columns.size() && index.unique) {
@@ -410,9 +419,28 @@ Estimate Planner::estimate_by(const GuardedIndex& index, Lists lists) const {
           std::max(1.0, times * std::min(found, rows * share_of_others(&index, equal, {})))};
 }
 
+// Returns whether tables that are read before this one could give the filter a key.
+bool Planner::may_be_asked_later() const {
+  bool later = false;
+  for (const int key : planning_.keys) {
+    bool given = false;
+    for (int i = 0; i < info_->nConstraint; ++i) {
+      const auto& constraint = info_->aConstraint[i];
+      if (constraint.iColumn == key && constraint.op == SQLITE_INDEX_CONSTRAINT_EQ) {
+        given = true;
+        later = later || constraint.usable == 0;
+      }
+    }
+    if (!given) {
+      return false;
+    }
+  }
+  return later && planning_.may_ask;
+}
+
 Estimate Planner::estimate(Lists lists) const {
-  Estimate best = {kCostOfScannedRow * planning_.rows * (lists.empty() ? 1 : kListValues),
-                   planning_.rows * share_of_others(nullptr, 0, lists)};
+  Estimate best = {cost_of_scan_ * (lists.empty() ? 1 : kListValues),
+                   table_.rows * share_of_others(nullptr, 0, lists)};
   for (const GuardedIndex& index : table_.indexes) {
     const Estimate by = estimate_by(index, lists);
     if (by.cost < best.cost) {

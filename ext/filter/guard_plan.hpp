@@ -89,7 +89,6 @@ struct GuardPlanning {
   const std::vector<int>& keys;  // its columns
   std::string filter;
   bool may_ask;
-  double rows;  // of the table, approximate
 };
 
 struct PlannedGuard {

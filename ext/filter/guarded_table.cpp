@@ -152,6 +152,7 @@ void read_statistics(sqlite3* db, GuardedTable& table, const std::vector<std::st
   if (!table_exists(db, table.schema, "sqlite_stat1", "stat")) {
     return;
   }
+  double counted = 0;
   Statement select(
       db, sql_text("SELECT tbl, idx, stat FROM \"%w\".sqlite_stat1", table.schema.c_str()));
   while (select.step()) {
@@ -163,7 +164,7 @@ void read_statistics(sqlite3* db, GuardedTable& table, const std::vector<std::st
     const char* at = text.c_str();
     char* end = nullptr;
     const double rows = std::strtod(at, &end);
-    table.rows = std::max(table.rows, rows);
+    counted = std::max(counted, rows);
     for (size_t i = 0; i < names.size(); ++i) {
       if (!equal_names(names[i], index)) {
         continue;
@@ -177,6 +178,9 @@ void read_statistics(sqlite3* db, GuardedTable& table, const std::vector<std::st
         equal.push_back(number);
       }
     }
+  }
+  if (counted > 0) {
+    table.rows = counted;
   }
 }
 

@@ -49,7 +49,7 @@ struct GuardedTable {
   std::string rowid;             // a name of the rowid that no column has; empty: WITHOUT ROWID
   std::vector<int> primary_key;  // WITHOUT ROWID: its columns
   std::vector<GuardedIndex> indexes;
-  double rows = 0;  // by ANALYZE; 0: unknown
+  double rows = 0x1p20;  // by ANALYZE; without it SQLite assumes so many
 
   bool has_rowid() const noexcept { return primary_key.empty(); }
   int column_named(const std::string& column) const;  // -1: none
