@@ -10,8 +10,7 @@ namespace {
 constexpr const char* kCollationNames[] = {"BINARY", "NOCASE", "RTRIM"};
 
 const char* affinity_name(Affinity affinity) noexcept {
-  constexpr const char* kNames[] = {"no type", "TEXT", "NUMERIC", "INTEGER", "REAL"};
-  return kNames[static_cast<size_t>(affinity)];
+  return affinity == Affinity::kNone ? "no type" : affinity_word(affinity);
 }
 
 size_t size_before_nul(const KeyView& key) noexcept {
@@ -152,6 +151,15 @@ std::string collations_text(const KeyForm& form) {
   for (unsigned i = 0; i < form.columns; ++i) {
     text += i == 0 ? "" : ", ";
     text += collation_name(static_cast<Collation>(form.collation(i)));
+  }
+  return text;
+}
+
+std::string affinities_text(const KeyForm& form) {
+  std::string text;
+  for (unsigned i = 0; i < form.columns; ++i) {
+    text += i == 0 ? "" : ", ";
+    text += affinity_word(static_cast<Affinity>(form.affinity(i)));
   }
   return text;
 }

@@ -77,7 +77,9 @@ struct KeyDomain {
 std::string key_types_text(const KeyDomain& keys);
 // Returns "NOCASE", or "BINARY, NOCASE" for two columns.
 std::string collations_text(const KeyForm& form);
-// Parses such a text. Returns nothing for any other text.
+// Returns "INTEGER", or "INTEGER, NONE" for two columns.
+std::string affinities_text(const KeyForm& form);
+// Parses a text of collations. Returns nothing for any other text.
 std::optional<KeyForm> form_of_collations(std::string_view text);
 
 // Returns why keys of `from` can't be added to a filter with the keys `to`, and the way out. The

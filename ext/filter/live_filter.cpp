@@ -26,7 +26,7 @@ void LiveFilter::create(FilterOptions options) {
   expect_room_for(options.page_bytes);
   KeepLastRowid keep(store_.db());
   store_.create_tables();
-  store_options(store_, options);
+  store_options(store_, options, key_form_);
   throw_if(table(), filter->flush());
   set_filter(std::move(filter));
   writing_ = current_ = created_ = true;  // SQLite calls no xBegin for the transaction of a CREATE
@@ -55,6 +55,9 @@ void LiveFilter::adopt_options() noexcept {
 
 // A key of several columns needs no collation here: it is one BLOB, made with its collations.
 void LiveFilter::declare_key(const KeyForm& form, std::vector<std::string> names) {
+  if (form != key_form_ && !pending()) {  // the stored options are compared again
+    filter_.reset();
+  }
   key_form_ = form;
   key_names_ = std::move(names);
   const ColumnDomain first = KeyDomain(form, 0).column(0);
@@ -86,15 +89,8 @@ void LiveFilter::look_at_storage() {
 }
 
 std::unique_ptr<segments::FilterWindow> LiveFilter::stored_filter() {
-  const FilterOptions options = stored_options(store_, source_.has_value());
-  if (options.key_columns != key_form_.columns || options.collations != key_form_.collations) {
-    throw SqlError(
-        SQLITE_CORRUPT_VTAB,
-        table() + ": corrupt: its key is declared with another " +
-            (options.key_columns != key_form_.columns ? "number of columns" : "collation") +
-            " than the one it was made with");
-  }
-  return std::make_unique<segments::FilterWindow>(options, store_);
+  return std::make_unique<segments::FilterWindow>(
+      stored_options(store_, key_form_, source_.has_value()), store_);
 }
 
 // Reads the options again if the filter looks damaged, because another connection may have made the
@@ -207,7 +203,7 @@ void LiveFilter::replace_by(FilterOptions options,
   change([&]() -> Status {
     CUCKOO_TRY(import(options));
     try {
-      store_options(store_, options);
+      store_options(store_, options, key_form_);
     } catch (const SqlError& error) {  // too late: only undoing the transaction helps
       return Error{ErrorCode::kStorage, error.message(), undoing_code(error.code())};
     }
@@ -362,7 +358,7 @@ void LiveFilter::check_stored() {
     (void)FilterSource(store_, key_names_).stored();
   }
   const FilterStore::Held held(store_);
-  if (stored_options(store_, source_.has_value()).digest != filter_->options().digest) {
+  if (stored_options(store_, key_form_, source_.has_value()).digest != filter_->options().digest) {
     throw_if(table(), corrupt("options that are not those of the filter"));
   }
   throw_if(table(), filter_->check(standing().has_value()));

@@ -305,7 +305,7 @@ uint64_t digest_of(const FilterOptions& options) noexcept {
 
 // --- stored --------------------------------------------------------------------------------------
 
-void store_options(ShadowStore& store, const FilterOptions& options) {
+void store_options(ShadowStore& store, const FilterOptions& options, const KeyForm& key) {
   throw_if(store.table(), options.check());  // so that stored options can be read
   for (const char* key : {"fpr", "fingerprint_bits", "bits_per_key", "hashes"}) {
     store.erase_option(key);
@@ -315,6 +315,7 @@ void store_options(ShadowStore& store, const FilterOptions& options) {
   };
   const FilterSpec& spec = options.spec;
   whole("format", kFormat);
+  store.write_option("affinity", affinities_text(key));
   store.write_option("collation", collations_text(options.key_form()));
   whole("kind", static_cast<uint64_t>(spec.kind));
   whole("capacity", options.capacity);
@@ -365,7 +366,7 @@ FilterSpec stored_spec(const StoredOptions& stored) {
 
 }  // namespace
 
-FilterOptions stored_options(ShadowStore& store, bool sourced) {
+FilterOptions stored_options(ShadowStore& store, const KeyForm& declared, bool sourced) {
   const StoredOptions stored(store);
   FilterOptions options;
   if (const int64_t format = stored.whole("format", INT64_MIN, INT64_MAX);
@@ -380,6 +381,17 @@ FilterOptions stored_options(ShadowStore& store, bool sourced) {
   stored.expect(key.has_value(), "collation");
   options.key_columns = key->columns;
   options.collations = key->collations;
+  const std::string& affinity = stored.text("affinity");
+  if (const char* const other = key->columns != declared.columns         ? "number of columns"
+                                : key->collations != declared.collations ? "collation"
+                                : affinity != affinities_text(declared)  ? "type"
+                                                                         : nullptr;
+      other != nullptr) {
+    throw SqlError(SQLITE_CORRUPT_VTAB, store.table() +
+                                            ": corrupt: its key is declared with another " + other +
+                                            " than the one it was made with, " + affinity +
+                                            " compared by " + collations_text(*key));
+  }
   options.spec = stored_spec(stored);
   options.capacity = static_cast<uint64_t>(stored.whole("capacity", 1, int64_t{1} << 40));
   options.growth = stored.on("growth");

@@ -55,6 +55,13 @@ void LiveFlash::create(const FlashOptions& options) {
   flash_->mark(-1);
 }
 
+void LiveFlash::declare_key(Affinity affinity) {
+  if (affinity != key_affinity_ && !(mounted_ && pending())) {
+    close();  // the stored options are compared again
+  }
+  key_affinity_ = affinity;
+}
+
 // --- errors --------------------------------------------------------------------------------------
 
 void LiveFlash::expect(const Status& status) const {
@@ -121,6 +128,13 @@ void LiveFlash::reload() {
       if (record.options_digest != digest_of(stored)) {
         throw SqlError(SQLITE_CORRUPT_VTAB,
                        table() + ": corrupt: options that do not belong to the record");
+      }
+      if (stored.key_affinity != key_affinity_) {
+        throw SqlError(SQLITE_CORRUPT_VTAB,
+                       table() +
+                           ": corrupt: its key is declared with another type than the one it"
+                           " was made with, " +
+                           affinity_word(stored.key_affinity));
       }
       stored.geometry.blocks = static_cast<uint32_t>(record.blocks);
       throw_if(table(), check_geometry(stored.geometry));

@@ -41,6 +41,8 @@ class LiveFlash final : public LiveTable {
   void orphan() noexcept override { close(); }
 
   void create(const FlashOptions& options);
+  // Sets the affinity with which the key is declared. The stored one must be the same.
+  void declare_key(Affinity affinity);
 
   void follow() override;
   // Returns whether follow() would do nothing.
@@ -109,6 +111,7 @@ class LiveFlash final : public LiveTable {
 
   ShadowStore store_;
   FlashOptions options_;
+  Affinity key_affinity_ = Affinity::kNone;
   std::unique_ptr<FlashPages> pages_;  // over store_
   std::unique_ptr<FlashStore> flash_;  // over *pages_
   bool mounted_ = false;

@@ -157,6 +157,7 @@ void store_flash_options(ShadowStore& store, const FlashOptions& options) {
   whole("ways", options.ways);
   whole("seed", options.seed);
   whole("page_bytes", options.page_bytes);
+  store.write_option("affinity", std::string(affinity_word(options.key_affinity)));
 }
 
 FlashOptions stored_flash_options(ShadowStore& store) {
@@ -181,6 +182,11 @@ FlashOptions stored_flash_options(ShadowStore& store) {
   options.seed = static_cast<uint64_t>(stored.whole("seed", INT64_MIN, INT64_MAX));
   options.page_bytes = small("page_bytes", kPageStepBytes, kPageBytes);
   stored.expect(is_page_size(options.page_bytes), "page_bytes");
+  const std::string& word = stored.text("affinity");
+  while (word != affinity_word(options.key_affinity)) {
+    stored.expect(options.key_affinity != Affinity::kReal, "affinity");  // the last one
+    options.key_affinity = static_cast<Affinity>(static_cast<int>(options.key_affinity) + 1);
+  }
   stored.expect_no_more();
   return options;
 }

@@ -33,6 +33,7 @@ struct FlashOptions {
   uint32_t ways = 4;
   uint64_t seed = 0;
   uint32_t page_bytes = 0;
+  Affinity key_affinity = Affinity::kNone;
 };
 
 std::span<const OptionSpec> flash_option_specs() noexcept;
@@ -46,7 +47,7 @@ FlashOptions chosen_flash_options(const std::string& table, const Options& optio
 uint32_t flash_blocks_for(const std::string& table, const FlashGeometry& geometry, double bytes,
                           const std::string& what);
 
-// Returns the digest of all options except the number of blocks.
+// Returns the digest of all options except the number of blocks and the key's affinity.
 uint64_t digest_of(const FlashOptions& options) noexcept;
 
 void store_flash_options(ShadowStore& store, const FlashOptions& options);

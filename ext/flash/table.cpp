@@ -27,11 +27,15 @@ FlashTable::FlashTable(const ModuleArguments& arguments)
                !arguments.creating),
       columns_(declared_name_, options_.columns(), arguments.creating),
       equal_keys_(*live_, columns_),
-      rows_(*live_, columns_, connection_) {}
+      rows_(*live_, columns_, connection_) {
+  live_->declare_key(columns_.key_affinity());
+}
 
 void FlashTable::create() {
-  live_->create(
-      chosen_flash_options(declared_name_, options_, page_bytes_for(db_, live_->schema())));
+  FlashOptions chosen =
+      chosen_flash_options(declared_name_, options_, page_bytes_for(db_, live_->schema()));
+  chosen.key_affinity = columns_.key_affinity();
+  live_->create(chosen);
 }
 
 void FlashTable::rename(const std::string& name) {

@@ -19,6 +19,11 @@ void take_text(sqlite3_value* value, KeyView& key) {
 
 }  // namespace
 
+const char* affinity_word(Affinity affinity) noexcept {
+  constexpr const char* kWords[] = {"NONE", "TEXT", "NUMERIC", "INTEGER", "REAL"};
+  return kWords[static_cast<size_t>(affinity)];
+}
+
 Affinity affinity_of(std::string_view declared_type) {
   std::string upper(declared_type);
   std::transform(upper.begin(), upper.end(), upper.begin(), [](char c) {

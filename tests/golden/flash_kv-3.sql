@@ -3,6 +3,7 @@ BEGIN TRANSACTION;
 PRAGMA writable_schema=ON;
 INSERT INTO sqlite_schema(type,name,tbl_name,rootpage,sql)VALUES('table','kv','kv',0,'CREATE VIRTUAL TABLE kv USING flash_kv(name TEXT, doc, sectors = 24, sector_size = 512, erase_block = 1, endurance = 20, seed = 9)');
 CREATE TABLE IF NOT EXISTS "kv_config"(key PRIMARY KEY, value) WITHOUT ROWID;
+INSERT INTO kv_config VALUES('affinity','TEXT');
 INSERT INTO kv_config VALUES('digest','sha1');
 INSERT INTO kv_config VALUES('endurance',20);
 INSERT INTO kv_config VALUES('erase_block',1);

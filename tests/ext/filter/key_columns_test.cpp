@@ -389,6 +389,51 @@ TEST_F(KeyColumns, stay_when_the_database_is_opened_again) {
   damaged.run("DROP TABLE seen");
 }
 
+// Under another type or collation a key has another hash, and would be denied.
+TEST(KeyDeclaration, that_was_edited_in_the_schema_is_noticed) {
+  struct Case {
+    const char *create, *from, *to, *ask, *word;
+  };
+  const Case cases[] = {
+      {"cuckoo_filter(k TEXT)", "k TEXT", "k INTEGER", "SELECT filter_contains('t', 5)", "type"},
+      {"bloom_filter(k, j INTEGER)", "k, j INTEGER", "k INTEGER, j",
+       "SELECT filter_contains('t', '5', 5)", "type"},
+      {"cuckoo_filter(k TEXT COLLATE NOCASE)", "NOCASE", "BINARY", "SELECT filter_contains('t', 5)",
+       "collation"},
+      {"cuckoo_filter(k TEXT, generations = 2)", "(k TEXT", "(k", "SELECT filter_contains('t', 5)",
+       "type"},
+      {"flash_kv(k TEXT, v)", "k TEXT", "k INTEGER", "SELECT count(*) FROM t WHERE k = 5", "type"},
+      {"flash_kv(k, v)", "(k,", "(k TEXT,", "SELECT count(*) FROM t WHERE k = 5", "type"},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.create);
+    const TemporaryFolder folder;
+    const std::string path = folder.file("t.db");
+    const bool flash = std::string(one.create).starts_with("flash");
+    QuickDatabase db(path);
+    db.run("CREATE VIRTUAL TABLE t USING {}", one.create);
+    db.run(std::string("INSERT INTO t VALUES ('5'") +
+           (flash || std::string(one.create).find(", j") != std::string::npos ? ", 5)" : ")"));
+    db.gives(one.ask, flash && std::string(one.create).find("TEXT") == std::string::npos ? 0 : 1);
+    QuickDatabase other(path);
+    other.run(
+        "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, '{}', '{}')"
+        " WHERE name = 't'; PRAGMA writable_schema = RESET",
+        one.from, one.to);
+    const std::vector<std::string> parts = {"t: corrupt: its key is declared with another " +
+                                            std::string(one.word)};
+    other.refuses(one.ask, SQLITE_CORRUPT, parts);
+    other.refuses("INSERT INTO t(t) VALUES ('check')", SQLITE_CORRUPT, parts);
+    QuickDatabase(path).refuses(one.ask, SQLITE_CORRUPT, parts);
+    db.run("SELECT count(*) FROM sqlite_schema");
+    other.run(
+        "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, '{}', '{}')"
+        " WHERE name = 't'; PRAGMA writable_schema = RESET",
+        one.to, one.from);
+    other.run("INSERT INTO t(t) VALUES ('check')");
+  }
+}
+
 TEST_F(KeyColumns, bloom_filters_and_windows_have_them) {
   for (const char* more : {"", ", layout = blocked", ", counting = on", ", generations = 3"}) {
     db.run("DROP TABLE seen; {}INSERT INTO seen VALUES ('a', 1), ('b', 2)",

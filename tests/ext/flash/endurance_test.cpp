@@ -123,7 +123,7 @@ constexpr const char* kGoldenStatements =
     "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 70)"
     "INSERT OR REPLACE INTO kv SELECT printf('key %d', i % 4), 'more ' || i FROM n";
 constexpr const char* kGoldenPages = "055c08fe9b938c31e2dff363b4694e8824f02bf8";
-constexpr const char* kGoldenConfig = "9c76a2b3bbe98e22b6d0124d84999523fda8ec87";
+constexpr const char* kGoldenConfig = "78d885e0e97b33cf1d5ee9c8f599dc518a974fb7";
 constexpr const char* kGoldenWear = "21 2";
 
 TEST_F(FlashEndurance, a_stored_table_is_read_and_written_with_the_same_bytes) {
