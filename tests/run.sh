@@ -80,9 +80,8 @@ if [ -n "$sanitizers" ] && ! grep -q "^CUCKOO_SANITIZE:.*=$sanitizers\$" "$cache
 fi
 cmake --build "$build_dir" "${targets[@]}"
 
-commits=$(git rev-list --count HEAD 2>/dev/null) || commits=0
 export CUCKOO_SHARE="${CUCKOO_SHARE:-$share}"
-export CUCKOO_MODEL_FIRST="${CUCKOO_MODEL_FIRST:-$((commits * 1009))}"
+. tests/share.sh
 printf 'CUCKOO_SHARE=%s CUCKOO_MODEL_FIRST=%s\n' "$CUCKOO_SHARE" "$CUCKOO_MODEL_FIRST"
 
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"

@@ -75,5 +75,6 @@ cmake -S . -B "$tests" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCUCKOO_WERROR=ON \
   -DSQLite3_INCLUDE_DIR="$libraries/include" -DSQLite3_LIBRARY="$dir/libsqlite3.dll.a" >"$dir/cmake.log"
 cmake --build "$tests" --target core_tests ext_tests
 cp "$dir/sqlite3.dll" "$tests/tests/"
+. tests/share.sh
 CUCKOO_SHARE=4 ctest --test-dir "$tests" --tests-regex '^(core|ext)\.' --output-on-failure --no-tests=error \
   --parallel 2

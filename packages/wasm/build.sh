@@ -75,7 +75,7 @@ emcmake cmake -S . -B "$build_dir" -G Ninja -Wno-dev -DCMAKE_BUILD_TYPE=Release 
 cmake --build "$build_dir" --target "${targets[@]}"
 
 if [ "${targets[0]}" = core_tests ]; then
-  CUCKOO_SHARE=12 exec ctest --test-dir "$build_dir" --tests-regex '^core\.' --output-on-failure --no-tests=error
+  exec ctest --test-dir "$build_dir" --tests-regex '^core\.' --output-on-failure --no-tests=error
 fi
 
 # in_one loader: what both have, with nothing of it to be seen outside.

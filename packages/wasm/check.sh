@@ -29,7 +29,7 @@ emcmake cmake -S . -B "$build_dir" -G Ninja -Wno-dev -DCMAKE_BUILD_TYPE=Release 
   -DCUCKOO_WERROR=ON -DCUCKOO_BUILD_TESTS=OFF -DCUCKOO_BUILD_BENCH=OFF -DCUCKOO_INSTALL=OFF \
   -DOPENSSL_INCLUDE_DIR="$headers" -DOPENSSL_CRYPTO_LIBRARY="$(realpath "$build_dir/no_library.a")" \
   -DSQLite3_INCLUDE_DIR="$headers" -DSQLite3_LIBRARY=none \
-  -DXXHASH_INCLUDE_DIR="$headers" >"$build_dir/cmake.log" 2>&1 || {
+  -DXXHASH_INCLUDE_DIR="$headers" -DCUCKOO_UNITS=OFF >"$build_dir/cmake.log" 2>&1 || {
   cat "$build_dir/cmake.log" >&2
   exit 1
 }

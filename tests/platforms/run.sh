@@ -40,6 +40,7 @@ build_and_test() {  # build_and_test name [cmake argument …]
     return
   fi
   build "$name" all "$@"
+  . tests/share.sh
   CUCKOO_SHARE="${CUCKOO_SHARE:-$share}" ctest --test-dir "build/$name" --output-on-failure --no-tests=error --parallel 2
 }
 

@@ -5,7 +5,7 @@
 namespace cuckoo::test {
 
 const char* extension_path() {
-  static const char* const wanted = std::getenv("CUCKOO_EXTENSION");
+  static const char* const wanted = std::getenv("CUCKOO_TESTED_MODULE");
   return wanted != nullptr ? wanted : CUCKOO_EXTENSION_PATH;
 }
 const char* allocating_path() { return CUCKOO_ALLOCATING_PATH; }

@@ -8,6 +8,12 @@
 
 #include "tests/support/main.hpp"
 
+#if defined(__EMSCRIPTEN__)  // its programs see no environment
+#define CUCKOO_DEFAULT_SHARE 12
+#else
+#define CUCKOO_DEFAULT_SHARE 1
+#endif
+
 namespace cuckoo::test {
 namespace {
 
@@ -29,7 +35,12 @@ std::optional<uint64_t> variable(const char* name) {
 
 std::string command(uint64_t seed) {
   const ::testing::TestInfo& test = *::testing::UnitTest::GetInstance()->current_test_info();
-  return "CUCKOO_SEED=" + std::to_string(seed) + " " + program() +
+  std::string with;  // a sanitizer's module, and what it needs
+  for (const char* name : {"LD_PRELOAD", "CUCKOO_TESTED_MODULE"}) {
+    const char* const value = std::getenv(name);
+    with += value == nullptr ? "" : std::string(name) + "=" + value + " ";
+  }
+  return with + "CUCKOO_SEED=" + std::to_string(seed) + " " + program() +
          " --gtest_filter=" + test.test_suite_name() + "." + test.name();
 }
 
@@ -37,9 +48,9 @@ std::string command(uint64_t seed) {
 
 uint64_t share_divisor() {
   static const uint64_t divisor = [] {
-    const uint64_t wanted = variable("CUCKOO_SHARE").value_or(1);
-    if (wanted == 0) {
-      throw std::runtime_error("CUCKOO_SHARE=0: expected 1 or more");
+    const uint64_t wanted = variable("CUCKOO_SHARE").value_or(CUCKOO_DEFAULT_SHARE);
+    if (wanted == 0 || wanted > 12) {  // some tests have no more than twelve cases
+      throw std::runtime_error("CUCKOO_SHARE is a number from 1 to 12");
     }
     return wanted;
   }();

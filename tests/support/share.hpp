@@ -1,8 +1,8 @@
 // How much of its work a random test does.
 //
-//   CUCKOO_SHARE=n   one n-th, and at least once; not set: all of it
+//   CUCKOO_SHARE=n   one n-th, and at least once, n from 1 to 12; not set: all of it
 //
-// tests/run.sh sets it, so that a run takes minutes. The soaks do all.
+// tests/run.sh sets it, so that a run takes minutes. tests/soak.sh does all.
 #pragma once
 
 #if defined(__linux__)

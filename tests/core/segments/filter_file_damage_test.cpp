@@ -171,7 +171,7 @@ TEST_P(FilterFileDamage, of_a_segment_made_after_what_it_holds_is_found) {
 TEST_P(FilterFileDamage, by_an_attacker_does_no_harm) {
   storage.trusting = false;
   const Blocks blocks(storage, options.seed);
-  const uint64_t rounds = test::share(3);
+  constexpr uint64_t rounds = 3;
   uint64_t n = 0;
   for (const auto& row : good) {
     if (is_left_out()) {

@@ -114,7 +114,8 @@ class ApplyKilled : public testing::TestWithParam<const char*> {
     bool was_after = false;
     bool ended = false;
     const auto step = static_cast<int64_t>(share_divisor());
-    for (int64_t n = 1; !ended && !HasFailure(); n += step * (1 + n / 16)) {
+    for (auto n = static_cast<int64_t>(1 + share_first()); !ended && !HasFailure();
+         n += step * (1 + n / 16)) {
       SCOPED_TRACE("killed at " + std::to_string(n));
       const std::string path = folder_.file("c.db");
       for (const char* suffix : {"", "-journal", "-wal", "-shm"}) {
