@@ -62,6 +62,7 @@ struct Build {
   uint8_t key_types = 0;      // as keys of one column
   uint64_t column_types = 0;  // of `columns` columns
   HashCollection keys;
+  std::string text;
 
   explicit Build(HashWidth width) : keys(width) {}
   void note_other(const KeyView& key) noexcept;
@@ -171,7 +172,8 @@ void build_step(sqlite3_context* context, int count, sqlite3_value** values) {
       build->keys.add(hash_integer(sqlite3_value_int64(values[0]), build->seed));
       build->key_types |= kIntegerKeys;
       build->columns = 1;
-    } else if (const KeyView key = key_of(values[0], Affinity::kNone); key.type != SQLITE_NULL) {
+    } else if (const KeyView key = key_of(values[0], Affinity::kNone, build->text);
+               key.type != SQLITE_NULL) {
       build->keys.add(hash_key(key, build->seed));
       build->note_other(key);
     }

@@ -18,7 +18,7 @@ FilterTable::Cursor::Cursor(FilterTable& table)
 }
 
 void FilterTable::Cursor::probe_any(sqlite3_value* value) {
-  const KeyView key = key_of(value, affinity_);
+  const KeyView key = key_of(value, affinity_, text_);
   if (key.type != SQLITE_NULL && live_.contains(key)) {
     rows_left_ = 1;
     key_.assign(key);
@@ -31,7 +31,7 @@ void FilterTable::Cursor::probe_tuple(sqlite3_value** values) {
   if (key.type != SQLITE_NULL && live_.contains(key)) {
     rows_left_ = 1;
     for (size_t i = 0; i < keys.columns(); ++i) {
-      row_->columns[i].assign(key_of(values[i], keys.column(i).affinity));
+      row_->columns[i].assign(values[i], keys.column(i).affinity);
     }
   }
 }

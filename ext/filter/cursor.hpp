@@ -66,6 +66,7 @@ class FilterTable::Cursor {
   bool noted_binary_ = false;
   uint64_t rows_left_ = 0;
   KeyCopy key_;
+  std::string text_;
   std::unique_ptr<TupleRow> row_;  // instead of key_, if the key has several columns
 };
 

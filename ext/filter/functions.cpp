@@ -97,6 +97,7 @@ std::shared_ptr<const ImageFilter> image_filter(sqlite3_context* context, sqlite
 // A buffer for the key of several columns that a function was asked for.
 struct AskedKey {
   TupleKey tuple;
+  std::string text;
 };
 
 std::string number_of(size_t count, const std::string& what) {
@@ -131,7 +132,8 @@ bool table_contains(sqlite3_context* context, LiveFilter& live, size_t given,
     throw wrong_number(live.table(), live.key_form().columns, live.key_names(), given);
   }
   if (given == 1) {
-    return live.contains(key_of(keys[0], live.key_affinity()));
+    return live.contains(
+        key_of(keys[0], live.key_affinity(), connection_of(context).kept<AskedKey>().text));
   }
   TupleKey& tuple = connection_of(context).kept<AskedKey>().tuple;
   return live.contains(tuple.make(KeyDomain(live.key_form(), 0), keys));

@@ -191,6 +191,7 @@ class GuardTable::Cursor {
 
   bool keyed_ = false;  // the filter has the key of every row that is looked for
   TupleKey tuple_;      // the key, if it has several columns
+  std::string text_;
 
   std::vector<List> lists_;  // one for each list of the plan, in its order
   bool asks_combinations_ = false;

@@ -113,12 +113,12 @@ bool GuardTable::Cursor::ask(sqlite3_value** values) {
     return values[plan.terms[static_cast<size_t>(plan.asked[i])].argument];
   };
   if (plan.asked.size() == 1) {
-    return live_->contains(key_of(value(0), live_->key_affinity()));
+    return live_->contains(key_of(value(0), live_->key_affinity(), text_));
   }
   const KeyDomain keys(live_->key_form(), 0);
   tuple_.begin(plan.asked.size());
   for (size_t i = 0; i < plan.asked.size(); ++i) {
-    tuple_.add(key_of(value(i), keys.column(i).affinity), keys.column(i).collation);
+    tuple_.add(key_of(value(i), keys.column(i).affinity, text_), keys.column(i).collation);
   }
   return live_->contains(tuple_.view());
 }
@@ -131,7 +131,7 @@ void GuardTable::Cursor::copy_asked(sqlite3_value** values) {
   for (size_t i = 0; i < asked_.size(); ++i) {
     const GuardTerm& term = plan.terms[static_cast<size_t>(plan.asked[i])];
     if (!term.list) {
-      asked_[i].assign(key_of(values[term.argument], keys.column(i).affinity));
+      asked_[i].assign(values[term.argument], keys.column(i).affinity);
     }
   }
 }
@@ -198,7 +198,7 @@ bool GuardTable::Cursor::take_list(List& list, sqlite3_value* values) {
   const bool is_key = plan.asked.size() == 1 && plan.asked[0] == list.term;
   if (all) {
     for_each([&](sqlite3_value* value) {
-      const KeyView key = key_of(value, Affinity::kNone);
+      const KeyView key = key_of(value, Affinity::kNone, text_);
       if (key.type != SQLITE_NULL && (!is_key || live_->contains(key))) {
         list.values.emplace_back().assign(key);
       }

@@ -1,7 +1,9 @@
 // fit(): decides which values of a condition the statement on the guarded table can take.
-#include <new>
+#include <string>
+#include <string_view>
 
 #include "ext/filter/guard_plan.hpp"
+#include "ext/sqlite/utf16_text.hpp"
 
 namespace cuckoo {
 namespace {
@@ -16,15 +18,14 @@ Fit fit_text(const GuardTerm& term, const GuardedColumn& column, sqlite3_value* 
   if (!is_upper_bound(term.op)) {
     return Fit::kPush;
   }
-  const auto* const text = sqlite3_value_text(value);
-  if (text == nullptr) {
-    throw std::bad_alloc();
-  }
+  std::string buffer;
+  const std::string_view text = text_bytes(value, buffer);
+  const auto first = static_cast<unsigned char>(text.empty() ? '\0' : text[0]);
   // In UTF-16, the bytes of characters beyond ASCII have another order than in UTF-8.
-  if (!column.known_collation() || text[0] >= 0x80) {
+  if (!column.known_collation() || first >= 0x80) {
     return Fit::kLeave;
   }
-  return text[0] < ':' ? Fit::kPushColon : Fit::kPush;
+  return first < ':' ? Fit::kPushColon : Fit::kPush;
 }
 
 // Fits a number to a column that may hold texts. If the other side is a column of numbers, 5 equals

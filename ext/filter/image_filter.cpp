@@ -139,7 +139,8 @@ bool ImageFilter::contains(sqlite3_value** values, TupleKey& tuple) const {
     return may_contain(logged_hash(hash_key(key, header.seed), header.width));
   }
   const ColumnDomain column = keys.column(0);
-  const KeyView key = key_of(values[0], column.affinity);
+  std::string text;
+  const KeyView key = key_of(values[0], column.affinity, text);
   if (!legacy()) {
     std::string buffer;
     const KeyView hashed = collated(key, column.collation, buffer);

@@ -170,7 +170,7 @@ void FilterInfo::Cursor::filter(int plan, const char*, int, sqlite3_value** valu
     rows_.take_all(connection);
     return;
   }
-  argument_.assign(key_of(values[0], Affinity::kNone));
+  argument_.assign(values[0], Affinity::kNone);
   switch (sqlite3_value_type(values[0])) {
     case SQLITE_NULL:
       return;

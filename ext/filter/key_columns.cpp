@@ -174,7 +174,7 @@ KeyView KeyColumns::changed(sqlite3_value* row_key, sqlite3_value** values) {
       tuple_.add(old.keys[i], Collation::kBinary, folded ? kCasedKeys | kPaddedKeys : 0);
       continue;
     }
-    const KeyView key = key_of(values[i], column.affinity);
+    const KeyView key = key_of(values[i], column.affinity, text_);
     if (key.type == SQLITE_NULL) {
       throw null_error(i, kHoldsNoNull);
     }
@@ -184,8 +184,8 @@ KeyView KeyColumns::changed(sqlite3_value* row_key, sqlite3_value** values) {
 }
 
 // SQLite read the row key from a cursor, unless a statement sets it.
-KeyView KeyColumns::of_row(sqlite3_value* row_key) const {
-  const KeyView key = key_of(row_key, several_ ? Affinity::kNone : affinity_);
+KeyView KeyColumns::of_row(sqlite3_value* row_key) {
+  const KeyView key = key_of(row_key, several_ ? Affinity::kNone : affinity_, row_text_);
   if (several_) {
     const std::optional<TupleColumns> found =
         key.type == SQLITE_BLOB ? decode_tuple(bytes_of(key)) : std::nullopt;

@@ -64,7 +64,7 @@ class KeyColumns {
 
   // `values` has one for each column. `row_key` is the value of row_key_column().
   KeyView given(sqlite3_value** values) {
-    return several_ ? tuple_.make(domain_, values) : key_of(values[0], affinity_);
+    return several_ ? tuple_.make(domain_, values) : key_of(values[0], affinity_, text_);
   }
   // Returns whether the value is an integer that the key's only column keeps as one.
   bool is_integer(sqlite3_value** values) const noexcept {
@@ -74,7 +74,7 @@ class KeyColumns {
   // Returns the key that a row gets by UPDATE. It is not NULL either.
   KeyView changed(sqlite3_value* row_key, sqlite3_value** values);
   // Returns the key of the row that a statement means.
-  KeyView of_row(sqlite3_value* row_key) const;
+  KeyView of_row(sqlite3_value* row_key);
   // Throws SqlError if a statement gives a row another row key than it has. `row_key` is NULL for
   // an INSERT.
   void refuse_row_key(sqlite3_value* row_key, sqlite3_value* given) const;
@@ -91,6 +91,7 @@ class KeyColumns {
   KeyDomain domain_;
   Affinity affinity_ = Affinity::kNone;
   TupleKey tuple_;  // the last one that was made
+  std::string text_, row_text_;
 };
 
 }  // namespace cuckoo

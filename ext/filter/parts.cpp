@@ -80,13 +80,13 @@ void FilterParts::Cursor::filter(int plan, const char*, int, sqlite3_value** val
   if (sqlite3_value_type(values[0]) != SQLITE_TEXT) {
     throw SqlError(SQLITE_ERROR, "filter_parts: the first argument is a filter's name");
   }
-  name_argument_.assign(key_of(values[0], Affinity::kNone));
-  mark_argument_.assign(key_of(values[1], Affinity::kNone));
-  bytes_argument_.assign(key_of(values[2], Affinity::kNone));
+  name_argument_.assign(values[0], Affinity::kNone);
+  mark_argument_.assign(values[1], Affinity::kNone);
+  bytes_argument_.assign(values[2], Affinity::kNone);
   const bool with_hashes =
       plan == kAllGiven && hashes_argument("filter_parts", "fourth", text_argument(values[3]));
   if (with_hashes) {
-    hashes_argument_.assign(key_of(values[3], Affinity::kNone));
+    hashes_argument_.assign(values[3], Affinity::kNone);
   }
   const uint64_t bytes = part_bytes(values[2]);
   const auto mark = cuckoo::mark_argument("filter_parts", values[1]);

@@ -151,15 +151,15 @@ void FilterPlans::Cursor::take_arguments(int given, sqlite3_value** values) {
                                    : Unknown::kRate;
   bytes_ = 0;
   if (capacity != nullptr) {
-    capacity_argument_.assign(key_of(capacity, Affinity::kNone));
+    capacity_argument_.assign(capacity, Affinity::kNone);
     capacity_ = static_cast<uint64_t>(number_argument(capacity, "capacity"));
   }
   if (rate != nullptr) {
-    rate_argument_.assign(key_of(rate, Affinity::kNone));
+    rate_argument_.assign(rate, Affinity::kNone);
     rate_ = number_argument(rate, "fpr");
   }
   if (bytes != nullptr) {
-    bytes_argument_.assign(key_of(bytes, Affinity::kNone));
+    bytes_argument_.assign(bytes, Affinity::kNone);
     bytes_ = bytes_argument(bytes);
   }
 }

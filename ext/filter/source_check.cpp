@@ -108,13 +108,14 @@ Comparison compare_answers(LiveFilter& live, const KeySource& for_each_key) {
 void check_source(LiveFilter& live, const CheckedSource& source) {
   const FilterSource from(live.store(), live.key_names());
   TupleKey tuple;
+  std::string buffer;
   const KeyDomain domain(live.key_form(), 0);
   if (source.triggers) {
     from.check_triggers();
   }
   const KeySource keys = [&](const auto& visit) {
     from.for_each_row([&](std::span<sqlite3_value*> values) {
-      visit(values.size() == 1 ? key_of(values.front(), live.key_affinity())
+      visit(values.size() == 1 ? key_of(values.front(), live.key_affinity(), buffer)
                                : tuple.make(domain, values.data()));
     });
   };

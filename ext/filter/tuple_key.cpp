@@ -25,7 +25,7 @@ KeyView TupleKey::make(const KeyDomain& keys, sqlite3_value** values) {
   begin(columns);
   for (size_t i = 0; i < columns; ++i) {
     const ColumnDomain column = keys.column(i);
-    const KeyView key = key_of(values[i], column.affinity);
+    const KeyView key = key_of(values[i], column.affinity, text_);
     if (key.type == SQLITE_NULL) {
       return {};
     }

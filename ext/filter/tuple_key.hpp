@@ -44,7 +44,7 @@ class TupleKey {
   void put_number(KeyKind kind, uint64_t number);
 
   std::string buffer_;
-  std::string collated_;
+  std::string collated_, text_;
   size_t columns_ = 0;  // how many were added
   uint64_t types_ = 0;
 };

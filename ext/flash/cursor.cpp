@@ -91,7 +91,8 @@ void FlashTable::Cursor::give_added() {
 // Finds the row with that seq. Tools bind the number as a text, as in "_rowid_" = '5'. So this
 // converts it.
 void FlashTable::Cursor::seek(sqlite3_value* value) {
-  const KeyView seq = key_of(value, Affinity::kInteger);
+  std::string text;
+  const KeyView seq = key_of(value, Affinity::kInteger, text);
   if (seq.type != SQLITE_INTEGER || seq.integer <= 0) {
     return;
   }

@@ -25,9 +25,9 @@ std::optional<KeyView> EqualKeys::only(sqlite3_value* value) {
   if (is_ambiguous(notes())) {
     return std::nullopt;
   }
-  const KeyView key = key_of(value, Affinity::kNone);
+  const KeyView key = key_of(value, Affinity::kNone, given_);
   if (is_infinite_text(key)) {
-    return key_of(value, Affinity::kText);
+    return key_of(value, Affinity::kText, text_);
   }
   if ((notes() & kHeldNumber) != 0) {
     return key;
@@ -41,7 +41,7 @@ std::optional<KeyView> EqualKeys::only(sqlite3_value* value) {
 // Returns the value as the key column would store it. Returns NULL for an integer that the column
 // would store as another number, because it equals no key.
 KeyView EqualKeys::as_stored(sqlite3_value* value) {
-  const KeyView key = flash_view_of(value, columns_.key_affinity(), text_);
+  const KeyView key = key_of(value, columns_.key_affinity(), text_);
   if (key.type == SQLITE_FLOAT && sqlite3_value_numeric_type(value) == SQLITE_INTEGER &&
       whole_number(key.real) != sqlite3_value_int64(value)) {
     return {};
@@ -66,7 +66,7 @@ void EqualKeys::add_rows(sqlite3_value* value, std::vector<FlashStore::Listed>& 
     }
     return;
   }
-  const KeyView key = key_of(value, Affinity::kNone);
+  const KeyView key = key_of(value, Affinity::kNone, given_);
   if ((notes() & kHeldNumber) != 0) {
     add_row(key, rows);
   }
@@ -76,7 +76,7 @@ void EqualKeys::add_rows(sqlite3_value* value, std::vector<FlashStore::Listed>& 
   const bool held_number_text = (notes() & kHeldNumberText) != 0;
   const double number = key.type == SQLITE_INTEGER ? static_cast<double>(key.integer) : key.real;
   if (is_infinite_text(key) || (held_number_text && columns_.key_affinity() == Affinity::kText)) {
-    add_row(key_of(value, Affinity::kText), rows);  // as SQLite writes it
+    add_row(key_of(value, Affinity::kText, text_), rows);  // as SQLite writes it
   }
   if (!held_number_text) {
     return;

@@ -63,7 +63,7 @@ class EqualKeys {
 
   // Reused from value to value.
   std::vector<std::byte> key_bytes_;
-  std::string text_;
+  std::string text_, given_;
 };
 
 }  // namespace cuckoo

@@ -115,7 +115,7 @@ void FlashInfo::Cursor::filter(int plan, const char*, int, sqlite3_value** value
   if ((plan & ~kSurveys) == 0) {
     rows_.take_all(table_.connection());
   } else if (const auto name = table_name(values[0], "flash_kv_info")) {
-    argument_.assign(key_of(values[0], Affinity::kNone));
+    argument_.assign(values[0], Affinity::kNone);
     rows_.take(table_.connection(), *name);
   }
   survey();
@@ -287,7 +287,7 @@ void FlashSectors::Cursor::filter(int plan, const char*, int, sqlite3_value** va
   }
   const auto name = table_name(values[0], "flash_kv_sectors");
   if (name) {
-    argument_.assign(key_of(values[0], Affinity::kNone));
+    argument_.assign(values[0], Affinity::kNone);
     survey_.emplace(*table_.connection().find<LiveFlash>(*name));
   }
 }

@@ -17,6 +17,7 @@
 #include "core/base/digest.hpp"
 #include "core/flash/store.hpp"
 #include "ext/sqlite/options.hpp"
+#include "ext/sqlite/value.hpp"
 #include "ext/table/shadow_store.hpp"
 
 namespace cuckoo {

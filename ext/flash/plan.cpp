@@ -77,7 +77,7 @@ void FlashPlan::Cursor::filter(int plan, const char*, int, sqlite3_value** value
     if (is_null(value)) {
       return;
     }
-    arguments_[static_cast<size_t>(i)].assign(key_of(value, Affinity::kNone));
+    arguments_[static_cast<size_t>(i)].assign(value, Affinity::kNone);
     const double number = argument(value, kArguments[i]);
     if (i == 0) {
       size = number;

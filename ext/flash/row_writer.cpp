@@ -11,8 +11,7 @@ namespace cuckoo {
 // --- columns ------------------------------------------------------------------------------------
 
 void FlashRowWriter::encode_value(sqlite3_value* value, bool key_was_real) {
-  encode_flash_value(flash_view_of(value, columns_.value_affinity(), text_), key_was_real,
-                     value_bytes_);
+  encode_flash_value(key_of(value, columns_.value_affinity(), text_), key_was_real, value_bytes_);
 }
 
 void FlashRowWriter::encode_key(const KeyView& key) {
@@ -117,7 +116,7 @@ void FlashRowWriter::refuse_duplicate() const {
 void FlashRowWriter::insert(sqlite3_value** columns) {
   sqlite3_value* const value = columns[FlashColumns::kValueColumn];
   const KeyView view =
-      flash_view_of(columns[FlashColumns::kKeyColumn], columns_.key_affinity(), key_text_);
+      key_of(columns[FlashColumns::kKeyColumn], columns_.key_affinity(), key_text_);
   const bool addressed = view.type == SQLITE_NULL;
   HashedKey key;
   if (addressed) {
@@ -158,7 +157,7 @@ void FlashRowWriter::note_key() {
 
 // Returns false if there is no such row, so that there is nothing to change.
 bool FlashRowWriter::take_old_key(sqlite3_value* value) {
-  const KeyView key = flash_view_of(value, columns_.key_affinity(), key_text_);
+  const KeyView key = key_of(value, columns_.key_affinity(), key_text_);
   if (key.type == SQLITE_NULL) {
     return false;
   }
@@ -197,7 +196,7 @@ void FlashRowWriter::change(sqlite3_value* key_value, sqlite3_value* value) {
   }
   key_bytes_ = old_key_bytes_;
   if (!keeps_key) {
-    const KeyView key = flash_view_of(key_value, columns_.key_affinity(), key_text_);
+    const KeyView key = key_of(key_value, columns_.key_affinity(), key_text_);
     if (key.type == SQLITE_NULL) {
       throw SqlError(SQLITE_CONSTRAINT_NOTNULL,
                      "NOT NULL constraint failed: " + name() + "." + columns_.key_name());

@@ -92,23 +92,6 @@ bool result_typed(sqlite3_context* context, std::byte type, std::span<const std:
 
 }  // namespace
 
-KeyView flash_view_of(sqlite3_value* value, Affinity affinity, std::string& buffer) {
-  // Reads the bytes of a TEXT before anything converts it.
-  const bool text = sqlite3_value_type(value) == SQLITE_TEXT;
-  const std::string_view bytes = text ? text_bytes(value, buffer) : std::string_view();
-  KeyView key;
-  if (text && (affinity == Affinity::kNone || affinity == Affinity::kText)) {
-    key.type = SQLITE_TEXT;
-  } else {
-    key = key_of(value, affinity);
-  }
-  if (text && key.type == SQLITE_TEXT) {
-    key.bytes = bytes.data();
-    key.size = static_cast<int>(bytes.size());
-  }
-  return key;
-}
-
 bool is_whole_real(const KeyView& key) noexcept {
   return key.type == SQLITE_FLOAT && whole_number(key.real).has_value();
 }

@@ -27,10 +27,6 @@
 
 namespace cuckoo {
 
-// Returns a key or a value after its column's affinity, like key_of(). But texts of a UTF-16
-// database lose nothing. The result is a view of the value or of `buffer`.
-KeyView flash_view_of(sqlite3_value* value, Affinity affinity, std::string& buffer);
-
 // The result is valid until the digester's next call. Throws SqlError if OpenSSL does not offer the
 // algorithm.
 std::span<const std::byte> content_digest(Digester& digester, DigestKind kind,

@@ -8,6 +8,7 @@
 #include "core/ring/real_text.hpp"
 #include "ext/ring/table.hpp"
 #include "ext/sqlite/function.hpp"
+#include "ext/sqlite/utf16_text.hpp"
 
 namespace cuckoo {
 namespace {
@@ -73,7 +74,8 @@ void HashRingTable::Cursor::filter_nodes(sqlite3_value** values) {
   ids_.clear();
   if (plan_ == kNodePlan) {
     if (!is_null(values[0]) && sqlite3_value_type(values[0]) != SQLITE_BLOB) {
-      const RingNode* const node = ring.find(text_argument(values[0]));
+      std::string buffer;
+      const RingNode* const node = ring.find(text_bytes(values[0], buffer));
       if (node != nullptr) {
         ids_.push_back(node->id);
       }
@@ -137,11 +139,11 @@ size_t HashRingTable::Cursor::replicas_of(sqlite3_value* value) const {
 }
 
 void HashRingTable::Cursor::filter_owners(sqlite3_value** values) {
-  const KeyView key = key_of(values[0], affinity_);
+  key_.assign(values[0], affinity_);
+  const KeyView key = key_.view();
   if (key.type == SQLITE_NULL || (plan_ == kOwnersPlan && is_null(values[1]))) {
     return;
   }
-  key_.assign(key);
   const uint64_t position = position_of(key);
   if (plan_ == kOwnerPlan) {
     owner_ = live_.ring().owner(position);

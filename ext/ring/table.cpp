@@ -3,6 +3,7 @@
 #include "core/base/key_hash.hpp"
 
 #include "ext/sqlite/function.hpp"
+#include "ext/sqlite/utf16_text.hpp"
 
 namespace cuckoo {
 namespace {
@@ -239,7 +240,8 @@ std::string HashRingTable::node_name(sqlite3_value* value) const {
   if (sqlite3_value_type(value) == SQLITE_BLOB) {
     throw SqlError(SQLITE_MISMATCH, name() + ": a node's name is a text, not a BLOB");
   }
-  return text_argument(value);
+  std::string buffer;
+  return std::string(text_bytes(value, buffer));
 }
 
 double HashRingTable::node_weight(sqlite3_value* value) const {

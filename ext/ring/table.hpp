@@ -117,13 +117,9 @@ class HashRingTable::Cursor {
       key_.assign(key);
       owner_ = live_.ring().owner(hash_integer(key, seed));
     } else {
-      const KeyView key = key_of(values[0], affinity_);
-      if (key.type != SQLITE_NULL) {
-        owner_ = live_.ring().owner(hash_key(key, seed));
-        key_.assign(key);
-      } else {
-        owner_ = 0;
-      }
+      key_.assign(values[0], affinity_);
+      const KeyView key = key_.view();
+      owner_ = key.type != SQLITE_NULL ? live_.ring().owner(hash_key(key, seed)) : 0;
     }
     rows_ = owner_ != 0 ? 1 : 0;
   }

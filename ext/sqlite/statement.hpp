@@ -11,6 +11,7 @@
 #include "ext/sqlite/api.hpp"
 #include "ext/sqlite/error.hpp"
 #include "ext/sqlite/own_limits.hpp"
+#include "ext/sqlite/utf16_text.hpp"
 
 namespace cuckoo {
 
@@ -72,8 +73,7 @@ class Statement {
         sqlite3_bind_blob64(statement_, index, bytes.data(), bytes.size(), SQLITE_TRANSIENT));
   }
   Statement& bind_copy(int index, std::string_view text) {
-    return expect_bound(sqlite3_bind_text64(statement_, index, text.data(), text.size(),
-                                            SQLITE_TRANSIENT, SQLITE_UTF8));
+    return expect_bound(bind_text_bytes(statement_, index, text));
   }
   Statement& bind(int index, const std::string& text) {
     return expect_bound(sqlite3_bind_text64(statement_, index, text.data(), text.size(),

@@ -110,19 +110,35 @@ std::string_view text_bytes(sqlite3_value* value, std::string& buffer) {
   return buffer;
 }
 
-void result_text_bytes(sqlite3_context* context, std::string_view text) {
-  if (is_beyond_conversion(text) && is_utf16_database(sqlite3_context_db_handle(context)))
-      [[unlikely]] {
-    std::u16string wide = utf16_of(text);
-    // SQLite takes U+FEFF at the start, in either byte order, for a byte order mark and removes it.
-    if (wide.front() == kByteOrderMark || wide.front() == kSwappedByteOrderMark) {
-      wide.insert(wide.begin(), kByteOrderMark);
-    }
-    sqlite3_result_text64(context, reinterpret_cast<const char*>(wide.data()),
-                          wide.size() * sizeof wide[0], SQLITE_TRANSIENT, SQLITE_UTF16);
-    return;
+// Calls `give` with the text's bytes and their encoding.
+template <class Give>
+static int give_text(sqlite3* db, std::string_view text, Give&& give) {
+  if (!is_beyond_conversion(text) || !is_utf16_database(db)) [[likely]] {
+    return give(text.data(), text.size(), static_cast<unsigned char>(SQLITE_UTF8));
   }
-  sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  std::u16string wide = utf16_of(text);
+  // SQLite takes U+FEFF at the start, in either byte order, for a byte order mark and removes it.
+  if (wide.front() == kByteOrderMark || wide.front() == kSwappedByteOrderMark) {
+    wide.insert(wide.begin(), kByteOrderMark);
+  }
+  return give(reinterpret_cast<const char*>(wide.data()), wide.size() * sizeof wide[0],
+              static_cast<unsigned char>(SQLITE_UTF16));
+}
+
+int bind_text_bytes(sqlite3_stmt* statement, int parameter, std::string_view text) {
+  return give_text(sqlite3_db_handle(statement), text,
+                   [&](const char* bytes, size_t size, unsigned char encoding) {
+                     return sqlite3_bind_text64(statement, parameter, bytes, size, SQLITE_TRANSIENT,
+                                                encoding);
+                   });
+}
+
+void result_text_bytes(sqlite3_context* context, std::string_view text) {
+  give_text(sqlite3_context_db_handle(context), text,
+            [&](const char* bytes, size_t size, unsigned char encoding) {
+              sqlite3_result_text64(context, bytes, size, SQLITE_TRANSIENT, encoding);
+              return SQLITE_OK;
+            });
 }
 
 }  // namespace cuckoo

@@ -25,6 +25,9 @@ bool is_beyond_conversion(std::string_view text) noexcept;
 
 // Returns the bytes of a value as text: a view of the value or of `buffer`.
 std::string_view text_bytes(sqlite3_value* value, std::string& buffer);
+// Binds the text to a parameter, as an ordinary table would give it. Copies it. Returns SQLite's
+// code.
+int bind_text_bytes(sqlite3_stmt* statement, int parameter, std::string_view text);
 // Gives SQLite the text as the result of a function or a column, as an ordinary table would.
 void result_text_bytes(sqlite3_context* context, std::string_view text);
 

@@ -4,17 +4,15 @@
 #include <cctype>
 
 #include "core/base/key_hash.hpp"
+#include "ext/sqlite/utf16_text.hpp"
 
 namespace cuckoo {
 namespace {
 
-void take_text(sqlite3_value* value, KeyView& key) {
+void set_text(std::string_view text, KeyView& key) {
   key.type = SQLITE_TEXT;
-  key.bytes = reinterpret_cast<const char*>(sqlite3_value_text(value));
-  key.size = sqlite3_value_bytes(value);
-  if (key.bytes == nullptr) {
-    throw std::bad_alloc();
-  }
+  key.bytes = text.data();
+  key.size = static_cast<int>(text.size());
 }
 
 }  // namespace
@@ -45,16 +43,19 @@ Affinity affinity_of(std::string_view declared_type) {
   return Affinity::kNumeric;
 }
 
-KeyView key_of(sqlite3_value* value, Affinity affinity) {
+KeyView key_of(sqlite3_value* value, Affinity affinity, std::string& buffer) {
   KeyView key;
   key.type = sqlite3_value_type(value);
-  if (key.type == SQLITE_TEXT && affinity >= Affinity::kNumeric) {
-    key.type = sqlite3_value_numeric_type(value);
+  if (key.type == SQLITE_TEXT) {
+    set_text(text_bytes(value, buffer), key);
+    if (affinity >= Affinity::kNumeric) {
+      key.type = sqlite3_value_numeric_type(value);
+    }
   }
   switch (key.type) {
     case SQLITE_INTEGER:
       if (affinity == Affinity::kText) {
-        take_text(value, key);
+        set_text(text_bytes(value, buffer), key);
       } else if (affinity == Affinity::kReal) {
         key.type = SQLITE_FLOAT;
         key.real = static_cast<double>(sqlite3_value_int64(value));
@@ -64,7 +65,7 @@ KeyView key_of(sqlite3_value* value, Affinity affinity) {
       break;
     case SQLITE_FLOAT:
       if (affinity == Affinity::kText) {
-        take_text(value, key);
+        set_text(text_bytes(value, buffer), key);
         break;
       }
       key.real = sqlite3_value_double(value);
@@ -74,9 +75,6 @@ KeyView key_of(sqlite3_value* value, Affinity affinity) {
         key.type = SQLITE_INTEGER;
         key.integer = static_cast<int64_t>(key.real);
       }
-      break;
-    case SQLITE_TEXT:
-      take_text(value, key);
       break;
     case SQLITE_BLOB:
       key.bytes = reinterpret_cast<const char*>(blob_of(value).data());
@@ -123,7 +121,7 @@ void KeyCopy::result(sqlite3_context* context) const {
       sqlite3_result_double(context, view_.real);
       break;
     case SQLITE_TEXT:
-      sqlite3_result_text64(context, buffer_.data(), buffer_.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+      result_text_bytes(context, buffer_);
       break;
     case SQLITE_BLOB:
       sqlite3_result_blob64(context, buffer_.data(), buffer_.size(), SQLITE_TRANSIENT);

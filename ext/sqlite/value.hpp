@@ -3,7 +3,7 @@
 //
 // Invariants
 //   I1  a key hashes like the value an ordinary column of the declared type would hold.
-//   I2  the value's own type is read before anything that may convert it.
+//   I2  the value's own type and text are read before anything that may convert them.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ const char* affinity_word(Affinity affinity) noexcept;  // "NONE", "TEXT" and so
 // Follows SQLite's rules (datatype3.html, 3.1) for a declared type; kNone for no type and BLOB.
 Affinity affinity_of(std::string_view declared_type);
 
-// A key after its column's affinity. Texts and blobs are views, valid as long as the sqlite3_value.
+// A key after its column's affinity. Texts and blobs are views.
 struct KeyView {
   int type = SQLITE_NULL;
   int64_t integer = 0;
@@ -49,7 +49,10 @@ inline std::span<const std::byte> blob_of(sqlite3_value* value) {
   return {static_cast<const std::byte*>(bytes), static_cast<size_t>(sqlite3_value_bytes(value))};
 }
 
-KeyView key_of(sqlite3_value* value, Affinity affinity);
+// Returns a value after its column's affinity. A text of a UTF-16 database loses nothing
+// (utf16_text.hpp), and SQLite can go on using the value. The result is a view of the value or of
+// `buffer`.
+KeyView key_of(sqlite3_value* value, Affinity affinity, std::string& buffer);
 uint64_t hash_key(const KeyView& key, uint64_t seed) noexcept;             // the key is not NULL
 inline std::span<const std::byte> bytes_of(const KeyView& key) noexcept {  // a text or a blob
   return {reinterpret_cast<const std::byte*>(key.bytes), static_cast<size_t>(key.size)};
@@ -77,6 +80,7 @@ inline std::optional<int64_t> whole_number(double real) noexcept {
 class KeyCopy {
  public:
   void assign(const KeyView& key);
+  void assign(sqlite3_value* value, Affinity affinity) { assign(key_of(value, affinity, buffer_)); }
   void assign(int64_t integer) noexcept {
     view_.type = SQLITE_INTEGER;
     view_.integer = integer;
