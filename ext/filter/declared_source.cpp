@@ -62,7 +62,7 @@ void DeclaredSource::read_stored() {
     if ((error.code() & 0xFF) != SQLITE_CORRUPT) {
       throw;
     }
-    live_.set_damage(error.message());
+    live_.set_damage(SqlError(SQLITE_CORRUPT_VTAB, error.message()));
   }
 }
 

@@ -115,6 +115,36 @@ std::string KeyColumns::equalities(const char* equality) const {
   return text;
 }
 
+void KeyColumns::refuse_replaced_collations(sqlite3* db) const {
+  // Pairs that are equal, and pairs that are not. A collation that ICU, .NET or Delphi brings tells
+  // some of them apart differently.
+  constexpr char kNocase[] =
+      "SELECT 'AZI' = 'azi' COLLATE NOCASE AND 'É' = 'É' COLLATE NOCASE"
+      " AND NOT ('É' = 'é' COLLATE NOCASE OR 'e' = 'é' COLLATE NOCASE OR '[' = '{' COLLATE NOCASE"
+      " OR '@' = '`' COLLATE NOCASE OR 'ß' = 'ss' COLLATE NOCASE OR 'a' = 'a ' COLLATE NOCASE"
+      " OR 'a-b' = 'ab' COLLATE NOCASE OR 'Σ' = 'ς' COLLATE NOCASE OR '2' = '02' COLLATE NOCASE)";
+  constexpr char kRtrim[] =
+      "SELECT 'a' = 'a  ' COLLATE RTRIM AND 'É' = 'É ' COLLATE RTRIM"
+      " AND NOT ('a' = 'A' COLLATE RTRIM OR 'a' = 'a' || char(9) COLLATE RTRIM"
+      " OR 'a' = ' a' COLLATE RTRIM OR 'É' = 'é' COLLATE RTRIM OR '2' = '02' COLLATE RTRIM)";
+  for (size_t i = 0; i < count(); ++i) {
+    const Collation collation = domain_.column(i).collation;
+    if (collation == Collation::kBinary) {
+      continue;
+    }
+    Statement as_sqlite(db, collation == Collation::kNocase ? kNocase : kRtrim);
+    if (as_sqlite.step() && as_sqlite.integer(0) == 0) {
+      throw SqlError(SQLITE_ERROR,
+                     table_ + ": its key column " + name(i) + " compares by " +
+                         collation_name(collation) +
+                         ", which this connection has replaced by a collation of its own, and the"
+                         " filter knows SQLite's alone; give the key no collation, and add" +
+                         (collation == Collation::kNocase ? " lower(x)" : " rtrim(x)") +
+                         ", or leave " + collation_name(collation) + " as it is");
+    }
+  }
+}
+
 void KeyColumns::refuse_table_name(const std::string& table) const {
   std::vector<std::string_view> all = {"count"};
   for (const ColumnSpec& column : columns_) {

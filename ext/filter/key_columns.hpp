@@ -57,6 +57,9 @@ class KeyColumns {
   int count_column() const noexcept { return static_cast<int>(count()); }
   int command_column() const noexcept { return static_cast<int>(count()) + 1; }
   int row_key_column() const noexcept { return several_ ? static_cast<int>(count()) + 2 : 0; }
+  // Throws SqlError if the application has replaced a collation of the key: the filter hashes texts
+  // by SQLite's rule, and would deny keys that the other rule calls equal.
+  void refuse_replaced_collations(sqlite3* db) const;
   // Throws SqlError if another column than the command column has the name of that table.
   void refuse_table_name(const std::string& table) const;
   // For sqlite3_declare_vtab().

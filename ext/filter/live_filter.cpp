@@ -68,8 +68,8 @@ void LiveFilter::declare_key(const KeyForm& form, std::vector<std::string> names
 
 void LiveFilter::look_at_storage() {
   expect_own_name();
-  if (!damage_.empty()) [[unlikely]] {
-    throw SqlError(SQLITE_CORRUPT_VTAB, damage_);
+  if (damage_) [[unlikely]] {
+    throw SqlError(*damage_);
   }
   carry_out_rollback();
   if (usable() && has_own_name() && (changed_ || filter_->pending())) {

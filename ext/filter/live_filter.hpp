@@ -28,6 +28,7 @@
 #include "ext/filter/options.hpp"
 #include "ext/filter/source_check.hpp"
 #include "ext/filter/store.hpp"
+#include "ext/sqlite/error.hpp"
 #include "ext/sqlite/value.hpp"
 #include "ext/table/live_table.hpp"
 
@@ -52,7 +53,7 @@ class LiveFilter final : public LiveTable {
   void finish_create();
 
   void follow() override {
-    if (!(usable() && changed_ && has_own_name() && damage_.empty())) {
+    if (!(usable() && changed_ && has_own_name() && !damage_)) {
       look_at_storage();
     }
   }
@@ -79,8 +80,8 @@ class LiveFilter final : public LiveTable {
   HashPair pair_of(const KeyView& key) const;
   // Adds the types of the key's columns.
   void add_types_of(const KeyView& key, uint64_t& types) const noexcept;
-  // Sets damage that was found when SQLite connected the table. Every use throws it.
-  void set_damage(const std::string& damage) { damage_ = damage; }
+  // Sets what was found wrong when SQLite connected the table. Every use throws it.
+  void set_damage(std::optional<SqlError> damage) { damage_ = std::move(damage); }
 
   // Probes for a key's full 64-bit hash (I1, ready_for_hashes()).
   bool contains(uint64_t hash) {
@@ -184,7 +185,7 @@ class LiveFilter final : public LiveTable {
   Affinity key_affinity_ = Affinity::kNone;
   Collation collation_ = Collation::kBinary;
   std::string collated_;  // of the last key
-  std::string damage_;
+  std::optional<SqlError> damage_;
   std::optional<CheckedSource> source_;
   AwaitedParts parts_{store_};
   uint64_t filters_made_ = 0;  // how often filter_ became another one

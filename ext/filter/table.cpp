@@ -22,6 +22,14 @@ FilterTable::FilterTable(const ModuleArguments& arguments, FilterModule module)
       rows_(*live_, key_),
       binary_probes_(db_) {
   live_->declare_key(key_.domain().form, key_.names());
+  try {
+    key_.refuse_replaced_collations(db_);
+  } catch (const SqlError& error) {
+    if (arguments.creating || !is_finding(error.code())) {
+      throw;
+    }
+    live_->set_damage(error);
+  }
 }
 
 std::optional<SeedSource> FilterTable::seed_source() const {
@@ -68,6 +76,10 @@ void FilterTable::rename(const std::string& name) {
 
 bool FilterTable::best_index(sqlite3_index_info* info) {
   source_.check_triggers();
+  if (key_.domain().form.collations != 0) {  // SQLite plans statements anew if one is replaced
+    collations_.update(db_, live_->schema(), true,
+                       [this] { key_.refuse_replaced_collations(db_); });
+  }
   binary_probes_.forget_ended();
   plan_probe(info, key_);
   return true;

@@ -23,6 +23,7 @@
 #include "ext/filter/tuple_key.hpp"
 #include "ext/sqlite/module.hpp"
 #include "ext/sqlite/options.hpp"
+#include "ext/sqlite/schema_fact.hpp"
 #include "ext/sqlite/value.hpp"
 #include "ext/table/stored_table.hpp"
 
@@ -70,6 +71,7 @@ class FilterTable : public StoredTable<LiveFilter> {
   DeclaredSource source_;
   RowWriter rows_;
   BinaryProbes binary_probes_;
+  SchemaFact collations_;  // that they are SQLite's own
   std::unique_ptr<TupleRow> spare_row_;
 };
 

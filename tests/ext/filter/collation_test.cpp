@@ -263,6 +263,78 @@ TEST(CollationOfAKey, compared_by_another_one_too_deletes_and_updates_nothing) {
   }
 }
 
+// ICU, and wrappers of .NET and Delphi, put a NOCASE of their own in its place, by which É equals é.
+int folds_all(void*, int size, const void* text, int other_size, const void* other) {
+  const auto folded = [](const void* bytes, int count) {
+    std::string result(static_cast<const char*>(bytes), static_cast<size_t>(count));
+    for (size_t at = 0; (at = result.find("É", at)) != std::string::npos;) {
+      result.replace(at, 2, "é");
+    }
+    for (char& c : result) {
+      c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    }
+    return result;
+  };
+  return folded(text, size).compare(folded(other, other_size));
+}
+int ignores_digits(void*, int size, const void* text, int other_size, const void* other) {
+  const auto shown = [](const void* bytes, int count) {
+    const std::string result(static_cast<const char*>(bytes), static_cast<size_t>(count));
+    return result.substr(0, result.find_last_not_of(" 0123456789") + 1);
+  };
+  return shown(text, size).compare(shown(other, other_size));
+}
+
+TEST(ReplacedCollation, of_a_key_is_refused_and_of_another_is_not) {
+  for (const char* name : {"NOCASE", "RTRIM"}) {
+    SCOPED_TRACE(name);
+    const auto replace = [name](Database& db) {
+      EXPECT_EQ(sqlite3_create_collation(db.handle(), name, SQLITE_UTF8, nullptr,
+                                         name[0] == 'N' ? folds_all : ignores_digits),
+                SQLITE_OK);
+    };
+    const TemporaryFolder folder;
+    const std::string path = folder.file("c.db");
+    QuickDatabase own(path);
+    own.run(
+        "CREATE TABLE users(id INTEGER PRIMARY KEY, email TEXT COLLATE {}, nick TEXT);"
+        "INSERT INTO users(email, nick) VALUES ('A', 'b');"
+        "CREATE VIRTUAL TABLE f USING cuckoo_filter(email, source = users(email), triggers = on);"
+        "CREATE VIRTUAL TABLE nicks USING cuckoo_filter(n, source = users(nick), triggers = on);"
+        "CREATE VIRTUAL TABLE guarded USING filter_guard(f)",
+        name);
+    const std::vector<std::string> parts = {"its key column email compares by ", name,
+                                            "replaced by a collation of its own"};
+    const auto expect_refused = [&](Database& db) {
+      for (const char* sql :
+           {"SELECT 1 FROM f WHERE email = 'x'", "SELECT id FROM guarded WHERE email = 'x'",
+            "DELETE FROM f WHERE email = 'x'"}) {
+        db.refuses(sql, {"f: ", parts[0], parts[1], parts[2]});
+      }
+      db.gives("SELECT id FROM users JOIN nicks ON n = nick", "1");
+      db.refuses(sql("CREATE VIRTUAL TABLE g USING cuckoo_filter(email COLLATE {})", name),
+                 {"g: ", parts[0], parts[1]});
+      db.refuses(
+          "CREATE VIRTUAL TABLE g USING bloom_filter(email, source = users(email), triggers"
+          " = off)",
+          {"g: ", parts[0], parts[1]});
+      db.gives("SELECT count(*) FROM sqlite_schema WHERE name = 'g'", 0);
+    };
+    QuickDatabase later(path);
+    later.gives("SELECT id FROM guarded WHERE email = 'A'", 1);
+    replace(later);
+    expect_refused(later);
+    QuickDatabase before(path);
+    replace(before);
+    before.refuses("SELECT filter_contains('f', 'x')", {"f: ", parts[0], parts[1]});
+    before.refuses("INSERT INTO users(email) VALUES ('x')", {"f: ", parts[0], parts[1]});
+    before.refuses("INSERT INTO f(f) VALUES ('check')", {"f: ", parts[0], parts[1]});
+    expect_refused(before);
+    own.gives("SELECT id FROM guarded WHERE email = 'A'", 1);
+    before.run("BEGIN; DROP TABLE f; ROLLBACK; DROP TABLE guarded");
+  }
+}
+
 }  // namespace
 }  // namespace filter_collation_test
 }  // namespace cuckoo::test
