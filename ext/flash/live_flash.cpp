@@ -95,8 +95,8 @@ void LiveFlash::follow() {
   if (mounted_ && !recheck_ && has_own_name() && (changed_ || pending())) {
     return;
   }
-  const uint32_t version = data_version();
-  if (!mounted_ || recheck_ || provisional_ || !has_own_name() || version != seen_version_ ||
+  const DataVersion version = data_version();
+  if (!mounted_ || recheck_ || provisional_ || !has_own_name() || !version.is_same(seen_version_) ||
       written_amid()) {
     reload();
     seen_version_ = version;

@@ -28,8 +28,8 @@ RingRecord LiveRing::stored_record(const ShadowStore::HeldRecord& held) const {
 void LiveRing::follow() {
   expect_own_name();
   carry_out_rollback();
-  const uint32_t version = data_version();
-  if (current() && !provisional_ && version == seen_version_ && !written_amid()) {
+  const DataVersion version = data_version();
+  if (current() && !provisional_ && version.is_same(seen_version_) && !written_amid()) {
     return;
   }
   read_config([this] {

@@ -148,8 +148,19 @@ class LiveTable {
   virtual void undo_transaction() noexcept = 0;
   virtual void undo_to(int savepoint) noexcept = 0;
 
-  // Returns a number that changes with each commit, of this or another connection. Throws SqlError.
-  uint32_t data_version() const;
+  // What the database file looked like when it was read last.
+  struct DataVersion {
+    uint32_t number = 0;  // changes with each commit, of this or another connection
+    const sqlite3_io_methods* methods = nullptr;
+    // In the VFS memdb, in which sqlite3_deserialize() puts another database in the place of the
+    // open one, and nothing else tells. So two versions are never known to be the same.
+    bool in_memdb = false;
+
+    bool is_same(const DataVersion& other) const noexcept {
+      return number == other.number && methods == other.methods && !in_memdb;
+    }
+  };
+  DataVersion data_version() const;  // throws SqlError
   // Remembers the version that our own commit made, so that follow() does not reload.
   void see_own_commit() noexcept;
   // Returns whether we read in a write transaction that this table does not take part in.
@@ -212,7 +223,7 @@ class LiveTable {
   bool announced_ = false;  // SQLite tells a created table of roll-backs to earlier savepoints
   bool changing_ = false;   // C5
   int last_savepoint_ = kNoSavepoint;  // C6: the innermost open one that SQLite told us of
-  uint32_t seen_version_ = 0;
+  DataVersion seen_version_;
   // Memory was read in a write transaction that this table takes no part in. SQLite may undo that
   // without telling us.
   bool provisional_ = false;

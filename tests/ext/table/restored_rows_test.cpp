@@ -2,6 +2,7 @@
 // seen what was there in between.
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
+#include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
 namespace table_restored_rows_test {
@@ -164,6 +165,104 @@ TEST(RestoredFlashRows, are_not_mixed_up_by_savepoints) {
   open.reset();
   db.run("COMMIT");
   check(db, "t");
+}
+
+// --- another file in the place of the one that is open --------------------------------------------
+
+// A copy of the database with other rows, of the same schema and the same data version.
+class OtherFile : public testing::Test {
+ protected:
+  static void make(Database& db, const std::string& key) {
+    db.run(
+        "CREATE TABLE users(id INTEGER PRIMARY KEY, email TEXT UNIQUE);"
+        "CREATE VIRTUAL TABLE f USING cuckoo_filter(k, seed = 1);"
+        "CREATE VIRTUAL TABLE seen USING bloom_filter(email, source = users(email), triggers = on);"
+        "CREATE VIRTUAL TABLE guarded USING filter_guard(seen);"
+        "CREATE VIRTUAL TABLE kv USING flash_kv(k, v, size = '64KB', seed = 1);"
+        "CREATE VIRTUAL TABLE ring USING hash_ring(seed = 1);"
+        "INSERT INTO users(email) VALUES ('{}'); INSERT INTO f VALUES ('{}');"
+        "INSERT INTO kv VALUES ('{}', 1); INSERT INTO ring(node) VALUES ('{}')",
+        key, key, key, key);
+  }
+  // Statements that were prepared before, each with its only result: the key, if the table has it.
+  struct Asked {
+    explicit Asked(Database& db) {
+      for (const char* sql :
+           {"SELECT count(*) FROM %sf WHERE k = ?1",
+            "SELECT count(*) FROM %sguarded WHERE email = ?1",
+            "SELECT count(*) FROM %sseen WHERE email = ?1",
+            "SELECT count(*) FROM %skv WHERE k = ?1", "SELECT node = ?1 FROM %sring WHERE key = 5",
+            "SELECT filter_contains('%sf', ?1)"}) {
+        statements.push_back(std::make_unique<Query>(db, replaced(sql, "%s", "")));
+      }
+    }
+    void expect(const std::string& key, int count) {
+      for (const auto& statement : statements) {
+        sqlite3_bind_text(statement->handle(), 1, key.c_str(), -1, SQLITE_TRANSIENT);
+        EXPECT_EQ(statement->once(), count) << sqlite3_sql(statement->handle()) << ": " << key;
+      }
+    }
+    std::vector<std::unique_ptr<Query>> statements;
+  };
+  // The bytes of the database; from SQLite's allocator.
+  static std::pair<unsigned char*, sqlite3_int64> bytes_of(Database& db) {
+    sqlite3_int64 size = 0;
+    unsigned char* bytes = sqlite3_serialize(db.handle(), "main", &size, 0);
+    return {bytes, size};
+  }
+};
+
+TEST_F(OtherFile, by_deserialize_is_noticed_by_statements_prepared_before) {
+  Database a;
+  Database b;
+  make(a, "a");
+  make(b, "b");
+  Database db;
+  make(db, "c");
+  Asked asked(db);
+  asked.expect("c", 1);
+  for (const bool own : {true, false, true, true, false}) {
+    const auto [bytes, size] = bytes_of(own ? a : b);
+    ASSERT_EQ(sqlite3_deserialize(db.handle(), "main", bytes, size, size,
+                                  SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE),
+              SQLITE_OK);
+    asked.expect(own ? "a" : "b", 1);
+    asked.expect(own ? "b" : "a", 0);
+    check(db, "f");
+  }
+  db.run("INSERT INTO f VALUES ('z'); INSERT INTO kv VALUES ('z', 1)");
+  db.gives("SELECT filter_contains('f', 'z') + filter_contains('f', 'b')", 2);
+}
+
+TEST_F(OtherFile, by_backup_or_attach_is_noticed_by_statements_prepared_before) {
+  const TemporaryFolder folder;
+  QuickDatabase a(folder.file("a.db"));
+  QuickDatabase b(folder.file("b.db"));
+  make(a, "a");
+  make(b, "b");
+  {
+    Database db;
+    make(db, "c");
+    Asked asked(db);
+    for (const bool own : {true, false, true}) {
+      back_up(own ? a : b, db);
+      asked.expect(own ? "a" : "b", 1);
+      asked.expect(own ? "b" : "a", 0);
+    }
+  }
+  b.run("VACUUM INTO '{}'", folder.file("copy.db"));
+  Database db;
+  std::unique_ptr<Asked> asked;
+  for (const char* file : {"a.db", "b.db", "a.db", "copy.db", "a.db"}) {
+    db.run("ATTACH '{}' AS other", folder.file(file));
+    if (asked == nullptr) {
+      asked = std::make_unique<Asked>(db);
+    }
+    const std::string key = file[0] == 'a' ? "a" : "b";
+    asked->expect(key, 1);
+    asked->expect(key == "a" ? "b" : "a", 0);
+    db.run("DETACH other");
+  }
 }
 
 }  // namespace
