@@ -374,7 +374,7 @@ uint64_t BloomFilter::united_items(uint64_t a, uint64_t b, uint64_t capacity) co
       most = middle;
     }
   }
-  const bool certain = overfull(capacity, capacity);
+  const bool certain = overfull(sum, capacity);
   return certain ? least : std::min(least, std::max(larger, capacity));
 }
 

@@ -94,9 +94,11 @@ class BloomFilter final : public Filter {
   uint32_t places_per_key() const noexcept override { return geometry_.cells_per_key(); }
   double fingerprint_bits() const noexcept override { return 0; }
   bool full(uint64_t items, uint64_t unfolded, uint64_t capacity) const noexcept override {
-    constexpr double kDoubt =
-        2;  // a counting filter's items are copies, and perhaps not as many keys
     return holds(items, unfolded, capacity, kDoubt);
+  }
+  bool overfull(uint64_t sum, uint64_t capacity) const noexcept override {
+    const double deviations = geometry_.counting() ? kDoubt : 3;
+    return sum > capacity && cells_reach(geometry_, occupied_, 0, capacity, deviations);
   }
   bool outgrown(uint64_t items, uint64_t capacity) const noexcept override {
     return items > 0 && holds(items - 1, 0, capacity, 0);
@@ -133,6 +135,7 @@ class BloomFilter final : public Filter {
   }
 
   class Builder;
+  static constexpr double kDoubt = 2;         // items of a counting filter are copies, not all keys
   static constexpr size_t kBatch = 32;        // hashes whose memory is fetched at one time
   static constexpr size_t kBatchCells = 512;  // cells, of the same
   static constexpr unsigned kFullCounter = 15;

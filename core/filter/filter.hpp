@@ -202,11 +202,13 @@ class Filter {
   // `capacity` distinct keys have room, but not for sure in a counting Bloom filter with copies: by
   // chance one in fifty refuses the last few of them (made for 1000, from the 991st on).
   virtual bool full(uint64_t items, uint64_t unfolded, uint64_t capacity) const noexcept = 0;
-  // Return true if it holds more keys than it was made for. All are folded. In doubt, overfull()
-  // returns false, because it is for a filter that can't grow, and outgrown() returns true.
-  bool overfull(uint64_t items, uint64_t capacity) const noexcept {
-    return items > 0 && full(items - 1, 0, capacity);
+  // Returns true if a union of two filters with `sum` items holds more keys than it was made for.
+  // They may have keys in common, so the cells decide, and are believed where chance gives so many
+  // only once in hundreds of times.
+  virtual bool overfull(uint64_t sum, uint64_t capacity) const noexcept {
+    return sum > 0 && full(sum - 1, 0, capacity);
   }
+  // Returns true if it holds more keys than it was made for. All are folded. In doubt, too.
   virtual bool outgrown(uint64_t items, uint64_t capacity) const noexcept = 0;
   // Returns true if it will be outgrown after so many removes, and adds that ascend. If that can't
   // be told before, returns false; then ask outgrown() afterwards.

@@ -143,9 +143,12 @@ Status FilterFile::unite(const Contents& contents) {
     }));
     CUCKOO_ASSIGN_OR_RETURN(const std::unique_ptr<Filter> other,
                             in_pages_of(options_.page_bytes, std::move(theirs.filter)));
+    const double load = piece.filter->load_factor();
     CUCKOO_TRY(piece.filter->unite(*other, poll));
+    const bool same = piece.filter->load_factor() == load;  // it has all of their keys already
+    const uint64_t sum = piece.items + theirs.items;
     piece.items = piece.filter->united_items(piece.items, theirs.items, piece.capacity);
-    overfull += !slots && piece.filter->overfull(piece.items, piece.capacity) ? 1 : 0;
+    overfull += !slots && !same && piece.filter->overfull(sum, piece.capacity) ? 1 : 0;
     return next.take(std::move(piece));
   }));
   if (2 * overfull > next.count()) {

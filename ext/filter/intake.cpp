@@ -68,6 +68,10 @@ void Intake::verify(const Incoming& incoming) const {
   if (const uint64_t capacity = incoming.contents.capacity; bits < capacity / 2) {
     refuse("image with a geometry too small for its capacity of " + std::to_string(capacity));
   }
+  const uint64_t items = incoming.contents.items;
+  if (!is_multiset(incoming.options.spec.kind) && bits < items / 2) {
+    refuse("image with a geometry too small for its " + std::to_string(items) + " items");
+  }
 }
 
 Intake::Incoming Intake::decode_legacy(const segments::MessageBytes& message) const {

@@ -460,6 +460,31 @@ TEST(Union, of_overlapping_images_at_capacity_is_not_full) {
   }
 }
 
+// A union may not hold more keys than INSERT would take, or the rate would not be what was asked.
+// Chance hides up to three deviations of them.
+TEST(Union, of_more_keys_than_the_capacity_is_full) {
+  for (const auto& [keys, least] : {std::pair(55, 25), {60, 40}, {90, 40}}) {
+    int full = 0;
+    for (int seed = 1; seed <= 40; ++seed) {
+      Database db;
+      const std::string options = sql("capacity = 100, growth = off, fpr = 0.01, seed = {})", seed);
+      db.run(
+          "CREATE VIRTUAL TABLE a USING bloom_filter({}; CREATE VIRTUAL TABLE b USING "
+          "bloom_filter({}",
+          options, options);
+      db.run("INSERT INTO a {}; INSERT INTO b {}", numbers(1, keys), numbers(1001, 1000 + keys));
+      const Outcome outcome = db.attempt("INSERT INTO a(a, key) VALUES ('merge', 'b')");
+      full += outcome.code != SQLITE_OK ? 1 : 0;
+      if (outcome.code != SQLITE_OK) {
+        EXPECT_NE(outcome.message.find("would exceed its capacity of 100"), std::string::npos);
+        db.gives("SELECT items FROM filter_info('a')", keys);
+      }
+      db.run("INSERT INTO a(a, key) VALUES ('merge', filter_export('a'))");
+    }
+    EXPECT_GE(full, least) << keys;
+  }
+}
+
 // The same with copies, which are more than the capacity. As with INSERT, a few in a hundred unions
 // are refused as full although they are not.
 TEST(Union, of_overlapping_counting_images_at_capacity_is_seldom_full) {
