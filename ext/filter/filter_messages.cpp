@@ -230,11 +230,15 @@ void FilterMessages::expect_keys(const FilterChanges& changes) const {
   }
 }
 
-// Returns whether the image has the filter's own mark. Such an image would change nothing.
+// Returns whether the image has the filter's own mark, and no hashes that the filter lost. Such an
+// image would change nothing.
 bool FilterMessages::is_own_image(const MessageBytes& bytes, std::span<const std::byte> front) {
   if (segments::looks_like_image(front)) {
     const Result<segments::ImageHeader> header = segments::decode_image_header(bytes);
-    return header.ok() && header.value().mark &&
+    const bool brings_hashes = header.ok() && header.value().hash_count > 0 &&
+                               live_.filter().options().growth &&
+                               !live_.filter().newest().keeps_hashes();
+    return header.ok() && header.value().mark && !brings_hashes &&
            segments::encode_mark(*header.value().mark) == mark();
   }
   if (!looks_like_legacy_file(front)) {

@@ -28,8 +28,9 @@ void SourceSeal::make(sqlite3* db, const std::string& schema, const std::string&
     Permit(const Permit&) = delete;
     Permit& operator=(const Permit&) = delete;
   } permit(connection->kept<Making>().seal);
-  execute(db, sql_text(R"(CREATE VIRTUAL TABLE "%w"."%w" USING %s)", schema.c_str(),
-                       name_for(filter).c_str(), kModule));
+  // With an argument, because tools read what stands in parentheses there.
+  execute(db, sql_text(R"(CREATE VIRTUAL TABLE "%w"."%w" USING %s("%w"))", schema.c_str(),
+                       name_for(filter).c_str(), kModule, filter.c_str()));
 }
 
 void SourceSeal::create() const {

@@ -603,6 +603,26 @@ TEST(ChangesBytes, equal_statements_leave_equal_rows) {
   EXPECT_EQ(dumps[0], dumps[1]);
 }
 
+// A copy that got an image without hashes has none. One with hashes brings them, also if the copy
+// has its mark.
+TEST(ChangesWithHashes, bring_hashes_to_a_copy_that_lost_them) {
+  Database db;
+  db.run(
+      "CREATE VIRTUAL TABLE o USING cuckoo_filter(k, capacity = 500, seed = 1);"
+      "CREATE VIRTUAL TABLE c USING cuckoo_filter(k, capacity = 500, seed_of = o)");
+  db.run("INSERT INTO o {}; INSERT INTO c(c, k) VALUES ('apply', filter_export('o'))",
+         numbers(1, 400));
+  db.refuses("INSERT INTO c(c) VALUES ('rebuild')", {"c"});
+  db.gives("SELECT filter_mark('o') = filter_mark('c')", 1);
+  db.run("INSERT INTO c(c, k) VALUES ('apply', filter_export('o'))");
+  db.refuses("INSERT INTO c(c) VALUES ('rebuild')", {"c"});
+  db.run("INSERT INTO c(c, k) VALUES ('apply', filter_export('o', 'hashes'))");
+  db.gives("SELECT filter_mark('o') = filter_mark('c')", 1);
+  db.run("INSERT INTO c(c) VALUES ('check'); INSERT INTO c {}", numbers(401, 3000));
+  db.gives("SELECT count(*) FROM c", 3000);
+  db.run("INSERT INTO c(c) VALUES ('rebuild')");
+}
+
 }  // namespace
 }  // namespace filter_changes_test
 }  // namespace cuckoo::test
