@@ -219,6 +219,7 @@ class FilterFile {
   double fingerprint_bits() const;
   uint64_t made_for() const;              // so many keys; more than capacity() when it grew
   uint64_t bits() const;                  // of all cells
+  uint64_t least_image_bytes() const;     // of an image without hashes
   uint64_t log_entries() const noexcept;  // in storage
   uint64_t stored_bytes() const;          // of all blocks, about
 

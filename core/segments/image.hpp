@@ -191,6 +191,8 @@ Result<Image> decode_image(std::span<const std::byte> bytes);
 
 // Returns the length of the image, without hashes, of a filter as full as it was made for. O(1).
 Result<uint64_t> image_bytes(const FilterOptions& options);
+// Returns kInvalid if an image of at least so many bytes can't fit the limit.
+Status expect_image_fits(uint64_t bytes, uint64_t limit);
 // Returns kInvalid if an image of these parameters, without hashes or with so many of them, can't
 // fit the limit. Call it before the work. O(1).
 Status check_image_bytes(const FilterSpec& spec, HashWidth width, uint64_t capacity, bool growth,

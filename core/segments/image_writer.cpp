@@ -211,6 +211,10 @@ Result<std::vector<std::byte>> encode_image(ImageHeader header, const PieceSourc
              : Result<std::vector<std::byte>>(invalid("image of pieces that leave out a prefix"));
 }
 
+Status expect_image_fits(uint64_t bytes, uint64_t limit) {
+  return bytes <= limit ? Status() : too_long("at least " + grouped(bytes), limit, kShorter);
+}
+
 Status check_image_bytes(const FilterSpec& spec, HashWidth width, uint64_t capacity, bool growth,
                          uint64_t hash_count, uint64_t limit) {
   FilterOptions options;

@@ -59,6 +59,9 @@ segments::ImageHeader FilterMessages::header_of(const Contents& contents) const 
 }
 
 std::vector<std::byte> FilterMessages::image(bool with_hashes) {
+  // Before memory is taken for it.
+  throw_if(live_.table(),
+           segments::expect_image_fits(live_.filter().newest().least_image_bytes(), limit()));
   if (!live_.filter().single()) {
     return WindowMessages(live_).image(with_hashes, limit());
   }

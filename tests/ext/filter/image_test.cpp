@@ -665,6 +665,22 @@ TEST(ImageLong, an_import_says_that_it_was_interrupted) {
   }
 }
 
+// It is refused by the geometry, before memory is taken.
+TEST(ImageOfLargeFilter, that_holds_little_is_refused_at_once) {
+  for (const char* kind : {"cuckoo_filter(capacity = 1e12, growth = off)",
+                           "bloom_filter(capacity = 1e12, growth = off)",
+                           "bloom_filter(capacity = 1e12, growth = off, generations = 3)"}) {
+    Database db;
+    db.run("CREATE VIRTUAL TABLE f USING {}", kind);
+    db.gives("SELECT length(filter_export('f')) < 5e6", 1);
+    db.run("INSERT INTO f {}", numbers(1, 300));
+    const int64_t before = sqlite3_memory_used();
+    sqlite3_memory_highwater(1);
+    db.refuses("SELECT filter_export('f')", {"image of at least ", "are possible"});
+    EXPECT_LT(sqlite3_memory_highwater(0) - before, 100'000'000) << kind;
+  }
+}
+
 }  // namespace
 }  // namespace filter_image_test
 }  // namespace cuckoo::test
