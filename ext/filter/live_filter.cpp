@@ -77,7 +77,8 @@ void LiveFilter::look_at_storage() {
     return;
   }
   const DataVersion version = data_version();
-  const bool stale = !usable() || provisional_ || !has_own_name() || !version.is_same(seen_version_);
+  const bool stale =
+      !usable() || provisional_ || !has_own_name() || !version.is_same(seen_version_);
   if (stale || written_amid()) {
     const uint64_t before = stale ? 0 : filter_->newest().history();
     reload();

@@ -263,7 +263,7 @@ TEST(CollationOfAKey, compared_by_another_one_too_deletes_and_updates_nothing) {
   }
 }
 
-// ICU, and wrappers of .NET and Delphi, put a NOCASE of their own in its place, by which É equals é.
+// ICU, and wrappers of .NET and Delphi, put a NOCASE of their own in its place: É equals é.
 int folds_all(void*, int size, const void* text, int other_size, const void* other) {
   const auto folded = [](const void* bytes, int count) {
     std::string result(static_cast<const char*>(bytes), static_cast<size_t>(count));

@@ -344,7 +344,7 @@ TEST(GuardLost, goes_on_when_the_filter_is_there_again) {
   db.gives("SELECT n FROM guarded WHERE email = 'b'", "2");
   db.run(
       "DROP TABLE seen;"
-      "CREATE VIRTUAL TABLE seen USING bloom_filter(n, source = users(n), triggers = on)");  // another column
+      "CREATE VIRTUAL TABLE seen USING bloom_filter(n, source = users(n), triggers = on)");
   db.gives("SELECT email FROM guarded WHERE n = 2", "b");
   db.gives("SELECT n FROM guarded WHERE email = 'b'", "2");
   db.gives("SELECT probes FROM filter_info('seen')", 1);

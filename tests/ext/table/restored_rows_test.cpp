@@ -167,7 +167,7 @@ TEST(RestoredFlashRows, are_not_mixed_up_by_savepoints) {
   check(db, "t");
 }
 
-// --- another file in the place of the one that is open --------------------------------------------
+// --- another file in the place of the one that is open -------------------------------------------
 
 // A copy of the database with other rows, of the same schema and the same data version.
 class OtherFile : public testing::Test {
