@@ -85,7 +85,18 @@ Result<std::unique_ptr<MemoryFilter>> MemoryFilter::make_for(FilterKind kind, ui
   options.growth = grows;
   options.width = hash_width_for(rate, keys);
   options.seed = seed.value_or(random_seed());
-  return make(options);
+  Result<std::unique_ptr<MemoryFilter>> made = make(options);
+  if (made.ok()) {
+    return made;
+  }
+  Error error = made.take_status().take_error();  // it names the options as SQL does
+  for (const auto& [name, own] :
+       {std::pair<std::string, std::string>("capacity", "expected_keys"), {"fpr", "rate"}}) {
+    if (const size_t at = error.message.find(name); at != std::string::npos) {
+      error.message.replace(at, name.size(), own);
+    }
+  }
+  return error;
 }
 
 Result<std::unique_ptr<MemoryFilter>> MemoryFilter::of_image(std::span<const std::byte> image,

@@ -39,7 +39,7 @@ Status in_block(int64_t id, Status status) {
     return status;
   }
   Error error = status.take_error();
-  error.message = block_name(id) + ": " + error.message;
+  error.message = block_name(id) + (error.message.starts_with("is ") ? " " : ": ") + error.message;
   return error;
 }
 

@@ -8,6 +8,16 @@
 
 namespace cuckoo {
 
+namespace {
+
+RelatedOptions options_of_other(FilterModule module) {
+  const FilterModule other =
+      module == FilterModule::kCuckoo ? FilterModule::kBloom : FilterModule::kCuckoo;
+  return {module_name(other), option_specs(other)};
+}
+
+}  // namespace
+
 FilterTable::FilterTable(const ModuleArguments& arguments, FilterModule module)
     : StoredTable(arguments),
       connection_(arguments.connection),
@@ -16,7 +26,7 @@ FilterTable::FilterTable(const ModuleArguments& arguments, FilterModule module)
       declared_name_(arguments.table()),
       options_(arguments.table(), option_specs(module),
                std::span(arguments.texts + 3, static_cast<size_t>(arguments.count - 3)),
-               !arguments.creating, ColumnRules::kTypeAndCollation),
+               !arguments.creating, ColumnRules::kTypeAndCollation, options_of_other(module)),
       key_(name(), options_.columns(), arguments.creating),
       source_(*live_, key_, options_, arguments.creating),
       rows_(*live_, key_),

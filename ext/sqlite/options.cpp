@@ -304,7 +304,9 @@ const OptionSpec& spec_named(std::span<const OptionSpec> specs, std::string_view
 }
 
 Options::Options(const std::string& table, std::span<const OptionSpec> specs,
-                 std::span<const char* const> arguments, bool tolerant, ColumnRules rules) {
+                 std::span<const char* const> arguments, bool tolerant, ColumnRules rules,
+                 const RelatedOptions& other)
+    : other_(other) {
   for (const char* raw : arguments) {
     const std::string_view argument = trim(raw);
     if (argument.empty()) {
@@ -358,6 +360,13 @@ void Options::add_option(const std::string& table, std::span<const OptionSpec> s
                          const std::string& name, const std::string& text) {
   const auto spec = std::find_if(specs.begin(), specs.end(),
                                  [&name](const OptionSpec& one) { return one.name == name; });
+  if (spec == specs.end() &&
+      std::any_of(other_.specs.begin(), other_.specs.end(),
+                  [&name](const OptionSpec& one) { return one.name == name; })) {
+    throw SqlError(SQLITE_ERROR, table + ": " + name + " is an option of " +
+                                     std::string(other_.module) + "; the options here are " +
+                                     names_of(specs));
+  }
   if (spec == specs.end()) {
     throw SqlError(SQLITE_ERROR, table + ": unknown option \"" + printable(name) +
                                      "\"; the options are " + names_of(specs));

@@ -51,6 +51,12 @@ struct ColumnSpec {
   std::string collation = {};  // its name; empty: none was given
 };
 
+// The options of a related module, which are often given to the wrong one.
+struct RelatedOptions {
+  std::string_view module;
+  std::span<const OptionSpec> specs;
+};
+
 // Says what may follow a column's name.
 enum class ColumnRules { kType, kTypeAndCollation };
 
@@ -60,7 +66,7 @@ class Options {
   // later connect uses the stored options.
   Options(const std::string& table, std::span<const OptionSpec> specs,
           std::span<const char* const> arguments, bool tolerant,
-          ColumnRules rules = ColumnRules::kType);
+          ColumnRules rules = ColumnRules::kType, const RelatedOptions& other = {});
 
   const std::vector<ColumnSpec>& columns() const noexcept { return columns_; }
   bool has(std::string_view name) const { return values_.contains(std::string(name)); }
@@ -83,6 +89,7 @@ class Options {
   void add_option(const std::string& table, std::span<const OptionSpec> specs,
                   const std::string& name, const std::string& text);
 
+  RelatedOptions other_;
   std::vector<ColumnSpec> columns_;
   std::map<std::string, Value, std::less<>> values_;
 };

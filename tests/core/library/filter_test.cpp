@@ -259,12 +259,18 @@ TYPED_TEST(MembershipFilter, options_out_of_range_are_refused) {
   for (const double rate : {0.0, 0.5, -1.0, std::nan("")}) {
     typename OptionsOf<TypeParam>::Type options;
     options.rate = rate;
-    EXPECT_EQ(TypeParam::make(options).error().code, ErrorCode::kInvalid) << rate;
+    const cuckoo::Error error = TypeParam::make(options).error();
+    EXPECT_EQ(error.code, ErrorCode::kInvalid) << rate;
+    EXPECT_NE(error.message.find("rate"), std::string::npos) << error.message;
+    EXPECT_EQ(error.message.find("fpr"), std::string::npos) << error.message;
   }
   for (const uint64_t keys : {uint64_t{0}, UINT64_MAX}) {
     typename OptionsOf<TypeParam>::Type options;
     options.expected_keys = keys;
-    EXPECT_EQ(TypeParam::make(options).error().code, ErrorCode::kInvalid) << keys;
+    const cuckoo::Error error = TypeParam::make(options).error();
+    EXPECT_EQ(error.code, ErrorCode::kInvalid) << keys;
+    EXPECT_NE(error.message.find("expected_keys"), std::string::npos) << error.message;
+    EXPECT_EQ(error.message.find("capacity"), std::string::npos) << error.message;
   }
 }
 

@@ -92,14 +92,14 @@ TEST(SegmentBlocks, of_a_slot_have_ids_of_their_own_and_are_found_in_no_other_on
                   .starts_with("the root of slot 1: "));
   ASSERT_TRUE(third.erase(kRootBlock, kLastLogBlock - 1).ok());
   EXPECT_TRUE(fails_saying(third.read_one(kRootBlock, ignore), ErrorCode::kCorrupt,
-                           "the root of slot 2: is missing"));
+                           "the root of slot 2 is missing"));
   EXPECT_EQ(storage.rows.size(), 3u);
 }
 
 TEST(SegmentBlocks, a_missing_block_is_corrupt_where_it_must_exist) {
   MemoryBlocks storage;
   EXPECT_TRUE(fails_saying(Blocks(storage, 5).read_one(kRootBlock, ignore), ErrorCode::kCorrupt,
-                           "the root: is missing"));
+                           "the root is missing"));
 }
 
 TEST(SegmentBlocks, a_failure_that_is_not_corruption_keeps_its_text) {

@@ -561,7 +561,7 @@ TEST_P(FilterFileChanges, damaged_places_are_found) {
   copy->storage.rows[kMarksBlock].back() ^= std::byte{1};
   expect_corrupt("the marks: ");
   copy->storage.rows.erase(kMarksBlock);
-  expect_corrupt("the marks: is missing");
+  expect_corrupt("the marks is missing");
   MarkedPlaces places;
   places.places.push_back({origin.mark(), (*copy)->items() + 1, 0});
   const Blocks blocks(copy->storage, copy->options.seed);

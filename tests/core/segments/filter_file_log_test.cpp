@@ -167,7 +167,7 @@ TEST_P(FilterFileLog, lost_rows_that_are_kept_are_found) {
   const Blocks blocks(site.storage, options.seed);
   expect_ok(blocks.write(first->first - 1, std::vector<std::byte>(100), false));
   EXPECT_TRUE(fails_saying(site->check(), ErrorCode::kCorrupt,
-                           block_name(first->first - 1) + ": is before the first row of the log"));
+                           block_name(first->first - 1) + " is before the first row of the log"));
   site.storage.rows = good;
   site.expect_good();
 }

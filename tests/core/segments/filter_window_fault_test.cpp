@@ -231,7 +231,7 @@ TEST_P(FaultyWindowOfSegments, a_creation_is_rolled_back_as_a_whole) {
     storage.rows.clear();
     window.forget();
     EXPECT_TRUE(
-        fails_saying(window.refresh(), ErrorCode::kCorrupt, "the window's block: is missing"));
+        fails_saying(window.refresh(), ErrorCode::kCorrupt, "the window's block is missing"));
   }
   ASSERT_TRUE(window.create().ok());
   ASSERT_TRUE(window.flush().ok());

@@ -139,7 +139,9 @@ TEST(BloomOption, that_contradicts_another_or_is_unknown_says_so) {
        {"hash = murmur2, seed = 9223372036854775807", {"murmur2", "2^32"}}});
   expect_arguments_refused(
       "cuckoo_filter",
-      {{"layout = blocked", {"layout", "fingerprint_bits", "source", "triggers", "generations"}}});
+      {{"layout = blocked",
+        {"layout is an option of bloom_filter", "fingerprint_bits", "source", "triggers"}},
+       {"layers = blocked", {"unknown option \"layers\"", "fingerprint_bits", "generations"}}});
   Database db;
   db.run("CREATE TABLE t(a)");
   db.refuses(create("source = 't(a)', generations = 2"), {"generations", "source"});

@@ -140,6 +140,10 @@ TEST_F(KeyColumns, a_probe_needs_a_value_for_each) {
     db.refuses(sql, {"can't list them", "filter_contains('seen', user_id, item_id)",
                      "user_id = ? AND item_id = ?"});
   }
+  for (const char* sql : {"SELECT * FROM seen", "SELECT * FROM seen WHERE user_id = 1"}) {
+    EXPECT_NE(plan_of(db, sql).find("an error: no user_id=? AND item_id=?"), std::string::npos)
+        << plan_of(db, sql);
+  }
 }
 
 TEST_F(KeyColumns, filter_contains_takes_one_value_for_each) {

@@ -1,9 +1,14 @@
 // Sliding windows through SQL: images, marks and changes of all generations together.
+#include <algorithm>
+#include <fstream>
 #include <memory>
+#include <regex>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "tests/support/names.hpp"
+#include "tests/support/source_tree.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -317,6 +322,56 @@ TEST(WindowMessages, have_hashes_if_they_are_asked_for) {
     EXPECT_EQ(db.text("SELECT typeof(filter_export('c', 'hashes'))"), "blob") << module;
     EXPECT_EQ(present(db, 1, 900, "c"), 900) << module;
   }
+}
+
+// docs/images.md says what a copy costs a day that asks once a day, and one that asks each hour.
+TEST(WindowCost, of_a_copy_is_what_the_page_says) {
+  constexpr int kHours = 24;
+  constexpr int64_t kKeysADay = 80'000;
+  std::ifstream page(source_path("docs/images.md"));
+  std::stringstream read;
+  read << page.rdbuf();
+  std::string text = read.str();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  std::smatch figures;
+  ASSERT_TRUE(std::regex_search(
+      text, figures,
+      std::regex("asks once a day gets (\\d+) KB a day\\. A copy that asks each hour gets \\d+ KB"
+                 " each time, (\\d+) KB +a day")));
+  Database db;
+  for (const char* table : {"o", "daily", "hourly"}) {
+    db.run(
+        "CREATE VIRTUAL TABLE {} USING cuckoo_filter(k, capacity = 100000, fpr = 0.001,"
+        " generations = 7, seed = 1)",
+        table);
+  }
+  const auto ask = [&db](const std::string& copy) {
+    db.run("CREATE TABLE m AS SELECT filter_changes('o', filter_mark('{}')) AS b", copy);
+    db.run("INSERT INTO {}({}, k) SELECT 'apply', b FROM m", copy, copy);
+    const int64_t bytes = db.number("SELECT length(b) FROM m");
+    db.run("DROP TABLE m");
+    return bytes;
+  };
+  int64_t next = 0;
+  int64_t daily = 0;
+  int64_t hourly = 0;
+  for (int day = 0; day < 9; ++day) {
+    db.run("INSERT INTO o(o) VALUES ('rotate')");
+    daily = hourly = 0;
+    for (int hour = 1; hour <= kHours; ++hour) {
+      const int64_t end = day * kKeysADay + kKeysADay * hour / kHours;
+      db.run("INSERT INTO o {}", numbers(next + 1, end));
+      next = end;
+      hourly += ask("hourly");
+    }
+    daily += ask("daily");
+  }
+  EXPECT_NEAR(static_cast<double>(daily) / 1000, std::stod(figures[1]), 5);
+  EXPECT_NEAR(static_cast<double>(hourly) / 1000, std::stod(figures[2]), 15);
+  db.gives(
+      "SELECT filter_mark('o') = filter_mark('daily') AND filter_mark('o') ="
+      " filter_mark('hourly')",
+      1);
 }
 
 }  // namespace
