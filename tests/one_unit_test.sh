@@ -4,4 +4,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . tests/sources.sh
-one_unit | "$@" -x c++ -fsyntax-only -I. -Icore/include -Wall -Wextra -Wpedantic -
+command=()
+for word in "$@"; do
+  [ -z "$word" ] || command+=("$word")  # CMake gives an empty one for a flag that is off
+done
+one_unit | "${command[@]}" -x c++ -fsyntax-only -I. -Icore/include -Wall -Wextra -Wpedantic -
