@@ -5,6 +5,7 @@
 
 #include "ext/filter/self_insert.hpp"
 #include "ext/filter/source.hpp"
+#include "ext/sqlite/running.hpp"
 #include "ext/sqlite/schema_rows.hpp"
 #include "ext/table/connection.hpp"
 
@@ -254,6 +255,7 @@ void GuardTable::look_anew() {
   const Statement allowed(
       db_, "SELECT " + columns +
                sql_text(R"( FROM "%w"."%w" AS t)", schema_.c_str(), table_.name.c_str()));
+  trigger_inserts_ = trigger_inserts_rows_into(db_, schema_, table_.name);
   problem_.clear();
   ever_looked_ = true;
 }
@@ -333,13 +335,15 @@ void GuardTable::drop_oldest_idle() noexcept {
   --idle_;
 }
 
-// I5. A cursor calls this once. It does not know which statement opened it.
+// I5. A cursor calls this once, and EXISTS opens one for each row. It does not know which statement
+// opened it.
 void GuardTable::refuse_self_insert() const {
   int triggers_run = 1;
   sqlite3_db_config(db_, SQLITE_DBCONFIG_ENABLE_TRIGGER, -1, &triggers_run);
   if ((options_.has("stale") || triggers_run == 0) &&
       sqlite3_txn_state(db_, nullptr) == SQLITE_TXN_WRITE &&
-      may_insert_rows_into(db_, schema_, table_.name)) {
+      (trigger_inserts_ ? runs_writing_statement(db_)
+                        : running_statement_inserts_rows_into(db_, table_.name))) {
     throw wrong(
         "a statement that inserts into " + table_.name +
         " would read its own rows here, because no trigger keeps the filter in step; read " +

@@ -99,6 +99,7 @@ class GuardTable {
   uint64_t names_version_ = 0;  // the version in which the filter's name meant live_
   SchemaFact looked_;           // that filter and table belong together
   bool ever_looked_ = false;
+  bool trigger_inserts_ = false;  // I5: true of the schema that looked_ saw
 
   std::vector<std::unique_ptr<Plan>> plans_;  // idxNum is a place in it
   std::map<std::string, int> plan_numbers_;

@@ -146,22 +146,25 @@ std::string key_types_text(const KeyDomain& keys) {
   return text;
 }
 
-std::string collations_text(const KeyForm& form) {
+template <class WordOf>
+static std::string listed(const KeyForm& form, WordOf&& word_of) {
   std::string text;
   for (unsigned i = 0; i < form.columns; ++i) {
     text += i == 0 ? "" : ", ";
-    text += collation_name(static_cast<Collation>(form.collation(i)));
+    text += word_of(i);
   }
   return text;
 }
 
+std::string collations_text(const KeyForm& form) {
+  return listed(form, [&form](unsigned i) {
+    return collation_name(static_cast<Collation>(form.collation(i)));
+  });
+}
+
 std::string affinities_text(const KeyForm& form) {
-  std::string text;
-  for (unsigned i = 0; i < form.columns; ++i) {
-    text += i == 0 ? "" : ", ";
-    text += affinity_word(static_cast<Affinity>(form.affinity(i)));
-  }
-  return text;
+  return listed(
+      form, [&form](unsigned i) { return affinity_word(static_cast<Affinity>(form.affinity(i))); });
 }
 
 std::optional<KeyForm> form_of_collations(std::string_view text) {

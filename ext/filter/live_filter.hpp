@@ -80,7 +80,7 @@ class LiveFilter final : public LiveTable {
   HashPair pair_of(const KeyView& key) const;
   // Adds the types of the key's columns.
   void add_types_of(const KeyView& key, uint64_t& types) const noexcept;
-  // Sets what was found wrong when SQLite connected the table. Every use throws it.
+  // Sets the error that was found while SQLite connected the table. Every use throws it.
   void set_damage(std::optional<SqlError> damage) { damage_ = std::move(damage); }
 
   // Probes for a key's full 64-bit hash (I1, ready_for_hashes()).

@@ -155,10 +155,9 @@ void check_companions(const Choice& choice, const FilterOptions& chosen, const O
   }
   if (options.has("source") && !options.has("triggers")) {
     choice.refuse(
-        "say what becomes of rows that come later: triggers = on makes the filter follow its "
-        "source,"
-        " and then every program that writes to that table must load the extension, or its INSERT"
-        " fails; triggers = off makes it a snapshot, which denies rows that come later until"
+        "say what becomes of rows that come later: triggers = on makes the filter follow its"
+        " source, and then every program that writes to that table must load the extension, or its"
+        " INSERT fails; triggers = off makes it a snapshot, which denies rows that come later until"
         " 'rebuild'");
   }
   if (chosen.unique && triggers) {
@@ -305,7 +304,7 @@ uint64_t digest_of(const FilterOptions& options) noexcept {
 
 // --- stored --------------------------------------------------------------------------------------
 
-void store_options(ShadowStore& store, const FilterOptions& options, const KeyForm& key) {
+void store_options(ShadowStore& store, const FilterOptions& options, const KeyForm& declared) {
   throw_if(store.table(), options.check());  // so that stored options can be read
   for (const char* key : {"fpr", "fingerprint_bits", "bits_per_key", "hashes"}) {
     store.erase_option(key);
@@ -315,7 +314,7 @@ void store_options(ShadowStore& store, const FilterOptions& options, const KeyFo
   };
   const FilterSpec& spec = options.spec;
   whole("format", kFormat);
-  store.write_option("affinity", affinities_text(key));
+  store.write_option("affinity", affinities_text(declared));
   store.write_option("collation", collations_text(options.key_form()));
   whole("kind", static_cast<uint64_t>(spec.kind));
   whole("capacity", options.capacity);

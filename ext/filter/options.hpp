@@ -54,11 +54,11 @@ FilterOptions chosen_options(const std::string& table, FilterModule module, cons
 uint64_t digest_of(const FilterOptions& options) noexcept;
 
 // Replaces the rows of the filter itself. Other rows (source, triggers, key_type) stay.
-void store_options(ShadowStore& store, const FilterOptions& options, const KeyForm& key);
-// Reads the options, and sets the digest. `declared`: the key as its columns are declared.
-// `sourced`: the table was declared with a source, so it has rows for that, too. Throws SqlError
-// (SQLITE_CORRUPT_VTAB) that names the row that is not valid, or says how the key was declared when
-// it was made.
+// `declared`: the key as its columns are declared, here and below.
+void store_options(ShadowStore& store, const FilterOptions& options, const KeyForm& declared);
+// Reads the options, and sets the digest. `sourced`: the table was declared with a source, so it
+// has rows for that, too. Throws SqlError (SQLITE_CORRUPT_VTAB) that names the row that is not
+// valid, or says how the key was declared when it was made.
 FilterOptions stored_options(ShadowStore& store, const KeyForm& declared, bool sourced);
 
 }  // namespace cuckoo

@@ -80,18 +80,17 @@ bool inserts_rows_into(std::string_view sql, std::string_view table) {
   return false;
 }
 
-bool may_insert_rows_into(sqlite3* db, const std::string& schema, const std::string& table) {
-  bool writes = false;
+bool running_statement_inserts_rows_into(sqlite3* db, std::string_view table) {
   for (sqlite3_stmt* one = next_writing(db, nullptr); one != nullptr; one = next_writing(db, one)) {
     const char* const sql = sqlite3_sql(one);
     if (sql != nullptr && inserts_rows_into(sql, table)) {
       return true;
     }
-    writes = true;
   }
-  if (!writes) {
-    return false;
-  }
+  return false;
+}
+
+bool trigger_inserts_rows_into(sqlite3* db, const std::string& schema, std::string_view table) {
   for (const std::string& of : {schema, std::string("temp")}) {
     SchemaRows triggers(db, of, "type = 'trigger'");
     while (triggers.next()) {

@@ -14,9 +14,9 @@ namespace cuckoo {
 // or with several rows of VALUES.
 bool inserts_rows_into(std::string_view sql, std::string_view table);
 
-// Returns whether a statement that runs now may insert several rows into the table: it says so
-// itself, or a trigger of the schema does. True also if it inserts into the table of that name in
-// another schema.
-bool may_insert_rows_into(sqlite3* db, const std::string& schema, const std::string& table);
+// Return whether a statement that runs now, or a trigger of that schema or of temp, is such an
+// INSERT. True also if it inserts into the table of that name in another schema.
+bool running_statement_inserts_rows_into(sqlite3* db, std::string_view table);
+bool trigger_inserts_rows_into(sqlite3* db, const std::string& schema, std::string_view table);
 
 }  // namespace cuckoo

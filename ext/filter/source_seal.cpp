@@ -28,7 +28,7 @@ void SourceSeal::make(sqlite3* db, const std::string& schema, const std::string&
     Permit(const Permit&) = delete;
     Permit& operator=(const Permit&) = delete;
   } permit(connection->kept<Making>().seal);
-  // With an argument, because tools read what stands in parentheses there.
+  // It needs no argument. But some tools expect one in every CREATE VIRTUAL TABLE.
   execute(db, sql_text(R"(CREATE VIRTUAL TABLE "%w"."%w" USING %s("%w"))", schema.c_str(),
                        name_for(filter).c_str(), kModule, filter.c_str()));
 }

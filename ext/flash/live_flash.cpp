@@ -47,7 +47,7 @@ void LiveFlash::create(const FlashOptions& options) {
   open(options);
   KeepLastRowid keep(store_.db());
   store_.create_tables();
-  store_flash_options(store_, options);
+  store_flash_options(store_, options, key_affinity_);
   expect(flash_->format());
   mounted_ = true;  // with flushed_blocks_ 0, because nothing was flushed yet
   flush();
@@ -124,17 +124,10 @@ void LiveFlash::reload() {
     const FlashStateRecord record = stored_record(held);
     // Other options mean that another connection dropped the table and made a new one of that name.
     if (flash_ == nullptr || record.options_digest != digest_of(options_)) {
-      FlashOptions stored = stored_flash_options(store_);
+      FlashOptions stored = stored_flash_options(store_, key_affinity_);
       if (record.options_digest != digest_of(stored)) {
         throw SqlError(SQLITE_CORRUPT_VTAB,
                        table() + ": corrupt: options that do not belong to the record");
-      }
-      if (stored.key_affinity != key_affinity_) {
-        throw SqlError(SQLITE_CORRUPT_VTAB,
-                       table() +
-                           ": corrupt: its key is declared with another type than the one it"
-                           " was made with, " +
-                           affinity_word(stored.key_affinity));
       }
       stored.geometry.blocks = static_cast<uint32_t>(record.blocks);
       throw_if(table(), check_geometry(stored.geometry));
@@ -271,7 +264,7 @@ void LiveFlash::check_stored() {
       throw_if(table(), corrupt("pages of another history than the record's"));
     }
   }
-  if (digest_of(stored_flash_options(store_)) != digest_of(options_)) {
+  if (digest_of(stored_flash_options(store_, key_affinity_)) != digest_of(options_)) {
     throw_if(table(), corrupt("options that do not belong to the record"));
   }
   throw_if(table(), pages_->check_rows());

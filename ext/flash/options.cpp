@@ -142,7 +142,7 @@ uint64_t digest_of(const FlashOptions& options) noexcept {
 
 // --- stored --------------------------------------------------------------------------------------
 
-void store_flash_options(ShadowStore& store, const FlashOptions& options) {
+void store_flash_options(ShadowStore& store, const FlashOptions& options, Affinity key) {
   const FlashGeometry& geometry = options.geometry;
   const auto whole = [&store](const char* key, uint64_t value) {
     store.write_option(key, static_cast<int64_t>(value));
@@ -157,10 +157,10 @@ void store_flash_options(ShadowStore& store, const FlashOptions& options) {
   whole("ways", options.ways);
   whole("seed", options.seed);
   whole("page_bytes", options.page_bytes);
-  store.write_option("affinity", std::string(affinity_word(options.key_affinity)));
+  store.write_option("affinity", std::string(affinity_word(key)));
 }
 
-FlashOptions stored_flash_options(ShadowStore& store) {
+FlashOptions stored_flash_options(ShadowStore& store, Affinity key) {
   const StoredOptions stored(store);
   stored.format(kFlashFormat, kFlashFormat);
   const auto small = [&stored](const char* key, int64_t least, int64_t most) {
@@ -182,10 +182,11 @@ FlashOptions stored_flash_options(ShadowStore& store) {
   options.seed = static_cast<uint64_t>(stored.whole("seed", INT64_MIN, INT64_MAX));
   options.page_bytes = small("page_bytes", kPageStepBytes, kPageBytes);
   stored.expect(is_page_size(options.page_bytes), "page_bytes");
-  const std::string& word = stored.text("affinity");
-  while (word != affinity_word(options.key_affinity)) {
-    stored.expect(options.key_affinity != Affinity::kReal, "affinity");  // the last one
-    options.key_affinity = static_cast<Affinity>(static_cast<int>(options.key_affinity) + 1);
+  if (const std::string& made = stored.text("affinity"); made != affinity_word(key)) {
+    throw SqlError(SQLITE_CORRUPT_VTAB, store.table() +
+                                            ": corrupt: its key is declared with another type than"
+                                            " the one it was made with, " +
+                                            printable(made));
   }
   stored.expect_no_more();
   return options;

@@ -34,7 +34,6 @@ struct FlashOptions {
   uint32_t ways = 4;
   uint64_t seed = 0;
   uint32_t page_bytes = 0;
-  Affinity key_affinity = Affinity::kNone;
 };
 
 std::span<const OptionSpec> flash_option_specs() noexcept;
@@ -48,13 +47,14 @@ FlashOptions chosen_flash_options(const std::string& table, const Options& optio
 uint32_t flash_blocks_for(const std::string& table, const FlashGeometry& geometry, double bytes,
                           const std::string& what);
 
-// Returns the digest of all options except the number of blocks and the key's affinity.
+// Returns the digest of all options except the number of blocks.
 uint64_t digest_of(const FlashOptions& options) noexcept;
 
-void store_flash_options(ShadowStore& store, const FlashOptions& options);
+// `key`: the affinity with which the key is declared, which is stored beside them.
+void store_flash_options(ShadowStore& store, const FlashOptions& options, Affinity key);
 // Reads all options except the number of blocks. Throws SqlError (SQLITE_CORRUPT_VTAB) that names
-// the row that is not valid.
-FlashOptions stored_flash_options(ShadowStore& store);
+// the row that is not valid, or says how the key was declared when the table was made.
+FlashOptions stored_flash_options(ShadowStore& store, Affinity key);
 
 struct FlashStateRecord {
   uint64_t options_digest = 0;

@@ -32,10 +32,8 @@ FlashTable::FlashTable(const ModuleArguments& arguments)
 }
 
 void FlashTable::create() {
-  FlashOptions chosen =
-      chosen_flash_options(declared_name_, options_, page_bytes_for(db_, live_->schema()));
-  chosen.key_affinity = columns_.key_affinity();
-  live_->create(chosen);
+  live_->create(
+      chosen_flash_options(declared_name_, options_, page_bytes_for(db_, live_->schema())));
 }
 
 void FlashTable::rename(const std::string& name) {

@@ -359,6 +359,13 @@ TEST_F(Guard, I5_other_inserts_are_not_refused) {
       "DELETE FROM users WHERE id IN (SELECT id FROM guarded WHERE id = 3)");
   db.gives("SELECT email FROM users", "a,c");
   db.gives("SELECT count(*) FROM log", 4);
+  const char* const insert = "INSERT INTO log SELECT 'x', id FROM guarded";
+  db.run(
+      "BEGIN; CREATE TEMP TRIGGER later AFTER INSERT ON log BEGIN INSERT INTO users(email)"
+      " SELECT email FROM guarded; END");
+  db.refuses(insert, {"guarded: a statement that inserts into users"});
+  db.run("ROLLBACK");
+  db.run(insert);
 }
 
 TEST_F(Guard, reads_inside_statements_that_write) {

@@ -460,8 +460,8 @@ TEST(Union, of_overlapping_images_at_capacity_is_not_full) {
   }
 }
 
-// A union may not hold more keys than INSERT would take, or the rate would not be what was asked.
-// Chance hides up to three deviations of them.
+// If a union held more keys than INSERT takes, its rate would be worse than what was asked for. By
+// chance a few keys too many can't be told.
 TEST(Union, of_more_keys_than_the_capacity_is_full) {
   for (const auto& [keys, least] : {std::pair(55, 25), {60, 40}, {90, 40}}) {
     int full = 0;
