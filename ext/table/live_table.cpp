@@ -1,6 +1,7 @@
 #include "ext/table/live_table.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -186,26 +187,18 @@ LiveTable::DataVersion LiveTable::data_version() const {
   DataVersion version;
   // Null means main.
   const char* const name = schema() == "main" ? nullptr : schema().c_str();
-  const auto control = [&](int operation, void* argument) {
-    const int code = sqlite3_file_control(store_.db(), name, operation, argument);
-    if (code != SQLITE_OK && !(code == SQLITE_NOTFOUND && operation == SQLITE_FCNTL_VFSNAME)) {
-      throw SqlError(code, table() + ": the database " + schema() + " has no data version");
-    }
-  };
-  control(SQLITE_FCNTL_DATA_VERSION, &version.number);
-  const sqlite3_file* file = nullptr;
-  control(SQLITE_FCNTL_FILE_POINTER, &file);
-  version.methods = file == nullptr ? nullptr : file->pMethods;
-  version.in_memdb = seen_version_.in_memdb;
-  if (version.methods != seen_version_.methods) {
-    char* vfs = nullptr;
-    if (version.methods != nullptr) {
-      control(SQLITE_FCNTL_VFSNAME, &vfs);
-    }
-    version.in_memdb = vfs != nullptr && std::string_view(vfs).starts_with("memdb");
-    sqlite3_free(vfs);
+  int code = sqlite3_file_control(store_.db(), name, SQLITE_FCNTL_DATA_VERSION, &version.number);
+  if (code == SQLITE_OK) {
+    code = sqlite3_file_control(store_.db(), name, SQLITE_FCNTL_VFS_POINTER, &version.vfs);
+  }
+  if (code != SQLITE_OK) {
+    throw SqlError(code, table() + ": the database " + schema() + " has no data version");
   }
   return version;
+}
+
+bool LiveTable::DataVersion::is_same(const DataVersion& other) const noexcept {
+  return number == other.number && vfs == other.vfs && std::strcmp(vfs->zName, "memdb") != 0;
 }
 
 void LiveTable::see_own_commit() noexcept {

@@ -151,14 +151,11 @@ class LiveTable {
   // What the database file looked like when it was read last.
   struct DataVersion {
     uint32_t number = 0;  // changes with each commit, of this or another connection
-    const sqlite3_io_methods* methods = nullptr;
-    // In the VFS memdb, in which sqlite3_deserialize() puts another database in the place of the
-    // open one, and nothing else tells. So two versions are never known to be the same.
-    bool in_memdb = false;
+    const sqlite3_vfs* vfs = nullptr;
 
-    bool is_same(const DataVersion& other) const noexcept {
-      return number == other.number && methods == other.methods && !in_memdb;
-    }
+    // In the VFS memdb, sqlite3_deserialize() puts another database in the place of the open one,
+    // and nothing else tells. So there two versions are never known to be the same.
+    bool is_same(const DataVersion& other) const noexcept;
   };
   DataVersion data_version() const;  // throws SqlError
   // Remembers the version that our own commit made, so that follow() does not reload.
