@@ -19,7 +19,6 @@
 #include "ext/filter/parts.hpp"
 #include "ext/filter/plan.hpp"
 #include "ext/filter/source_row.hpp"
-#include "ext/filter/source_seal.hpp"
 #include "ext/flash/cursor.hpp"
 #include "ext/flash/functions.hpp"
 #include "ext/flash/info.hpp"
@@ -117,7 +116,6 @@ void register_all(Registration& registration) {
   registration.module<FilterParts>("filter_parts");
   registration.module<FilterPlans>("filter_plan");
   registration.module<SourceRow>(SourceRow::kModule);
-  registration.module<SourceSeal>(SourceSeal::kModule);
   registration.module<FlashTable>("flash_kv");
   registration.module<FlashInfo>("flash_kv_info");
   registration.module<FlashSectors>("flash_kv_sectors");

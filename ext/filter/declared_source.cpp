@@ -54,6 +54,7 @@ void DeclaredSource::resolve(const Options& options) {
 void DeclaredSource::read_stored() {
   try {
     const FilterSource::Stored stored = source().stored();
+    suffix_ = stored.suffix;
     for (size_t i = 0; i < std::min(key_.count(), stored.key_types.size()); ++i) {
       const auto collation = stored.form.collation(static_cast<unsigned>(i));
       key_.adopt(i, stored.key_types[i], static_cast<Collation>(collation));
@@ -74,7 +75,8 @@ uint64_t DeclaredSource::capacity() const {
 
 void DeclaredSource::create() {
   FilterSource from = source();
-  from.store({chosen_, key_.types(), {}, triggers_});
+  suffix_ = triggers_ ? SourceCommand::new_suffix() : std::string();
+  from.store({chosen_, key_.types(), {}, suffix_});
   load(from, 0);
   live_.finish_create();
   if (triggers_) {
@@ -105,6 +107,21 @@ void DeclaredSource::check_triggers() {
     sound_triggers_.update(live_.store().db(), live_.schema(), true,
                            [this] { source().check_triggers(); });
   }
+}
+
+std::optional<DeclaredSource::TriggerEvent> DeclaredSource::event_of(sqlite3_value* command) {
+  if (!triggers_ || sqlite3_value_type(command) != SQLITE_TEXT) {
+    return std::nullopt;
+  }
+  const std::string text = text_argument(command);
+  const std::optional<SourceCommand> word = SourceCommand::parse(text);
+  if (!word) {
+    return std::nullopt;
+  }
+  if (word->suffix != suffix_) {
+    return TriggerEvent::kOfOthers;
+  }
+  return word->removes ? TriggerEvent::kDelete : TriggerEvent::kInsert;
 }
 
 void DeclaredSource::load(const FilterSource& from, uint64_t capacity) {

@@ -40,6 +40,13 @@ class DeclaredSource {
   // triggers were missing, and then they stay away.
   [[nodiscard]] bool detach();
   void attach() { source().create_triggers(); }
+  // Returns what a trigger says in the command column; nothing if it is no trigger's word.
+  enum class TriggerEvent {
+    kInsert,
+    kDelete,
+    kOfOthers,  // the trigger isn't the filter's (FilterSource, I5)
+  };
+  std::optional<TriggerEvent> event_of(sqlite3_value* command);
   // Called when SQLite plans a statement on the table. Throws if the triggers may have missed a
   // change.
   void check_triggers();
@@ -58,7 +65,8 @@ class DeclaredSource {
   KeyColumns& key_;
   bool declared_;
   bool triggers_;
-  SourceSpec chosen_;  // at CREATE
+  std::string suffix_;  // of the triggers; SQLite reads both with the schema
+  SourceSpec chosen_;   // at CREATE
   SchemaFact sound_triggers_;
 };
 

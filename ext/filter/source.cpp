@@ -18,8 +18,15 @@ struct Texts {
   std::string columns;
   std::string where;
   std::string key_types;
-  std::string triggers;
+  std::string triggers;  // the suffix, or kNoTriggers
 };
+constexpr const char* kNoTriggers = "off";
+
+constexpr size_t kSuffixLength = 8;
+bool is_suffix(std::string_view text) noexcept {
+  return text.size() == kSuffixLength &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
 
 // Computes the checksum over all texts. A NUL follows each text, because no text has a NUL in it.
 int64_t checksum(const Texts& texts) {
@@ -105,7 +112,68 @@ void expect_columns(sqlite3* db, const std::string& schema, const SourceSpec& so
   }
 }
 
+// Reads the names from a trigger that create_triggers() wrote, and in which SQLite renamed them:
+//   CREATE TRIGGER "…" AFTER INSERT ON "…" WHEN new."column" IS NOT NULL …, for a plain source;
+//   … FROM "…_source_row_…"(new."a", new."b") … for any other.
+// `row` is "new" or "old", as the trigger calls it.
+bool learn_names(std::string_view trigger, const char* row, const std::string& row_table,
+                 SourceSpec& source) {
+  const bool plain = source.is_plain();
+  const size_t wanted = plain ? 1 : source.columns.size();
+  std::vector<std::string> names;
+  bool inside = false;
+  while (names.size() < wanted) {
+    const std::optional<SqlToken> token = take_token(trigger);
+    if (!token) {
+      return false;
+    }
+    std::string_view text = token->text;
+    inside =
+        inside || (plain ? equal_names(text, "when")
+                         : token->kind == SqlToken::Kind::kName && take_name(text) == row_table);
+    if (inside && equal_names(token->text, row) && trigger.starts_with('.')) {
+      trigger.remove_prefix(1);
+      const std::optional<SqlToken> name = take_token(trigger);
+      std::string_view quoted = name ? name->text : std::string_view();
+      names.push_back(take_name(quoted));
+    }
+  }
+  if (plain) {
+    source.keys[0] = sql_text(R"("%w")", names[0].c_str());
+  }
+  for (size_t i = 0; i < source.columns.size(); ++i) {
+    source.columns[i].now = names[i];
+  }
+  return true;
+}
+
 }  // namespace
+
+std::string SourceCommand::new_suffix() {
+  uint32_t number = 0;
+  sqlite3_randomness(sizeof number, &number);
+  return sql_text("%08x", number);
+}
+
+std::optional<SourceCommand> SourceCommand::parse(std::string_view text) noexcept {
+  constexpr std::string_view kInsert = "insert ";
+  constexpr std::string_view kDelete = "delete ";
+  const std::string_view event = text.substr(0, kInsert.size());
+  const std::string_view suffix = text.substr(event.size());
+  if ((event != kInsert && event != kDelete) || !is_suffix(suffix)) {
+    return std::nullopt;
+  }
+  return SourceCommand{event == kDelete, suffix};
+}
+
+std::optional<std::pair<std::string_view, std::string_view>> SourceCommand::split(
+    std::string_view name) noexcept {
+  const size_t at = name.size() - std::min(name.size(), kSuffixLength);
+  if (!is_suffix(name.substr(at))) {
+    return std::nullopt;
+  }
+  return std::pair(name.substr(0, at), name.substr(at));
+}
 
 uint64_t count_source(sqlite3* db, const std::string& schema, const SourceSpec& source) {
   Statement select(db, select_keys(schema, source));
@@ -123,7 +191,7 @@ void FilterSource::store(const Stored& stored) {
     types += stored.key_types[i];
   }
   const Texts texts{source_text(stored.source), column_list(stored.source, ""), stored.source.where,
-                    types, stored.triggers ? "on" : "off"};
+                    types, stored.suffix.empty() ? kNoTriggers : stored.suffix};
   store_.write_option("source", texts.source);
   if (!texts.columns.empty()) {
     store_.write_option("source_columns", texts.columns);
@@ -168,7 +236,9 @@ FilterSource::Stored FilterSource::stored() const {
   }
   std::optional<SourceText> source = parse_source(texts.source);
   std::optional<std::vector<SourceSpec::Column>> columns = parse_columns(texts.columns);
-  if (row("source_crc", SQLITE_INTEGER).integer != checksum(texts) || !source || !columns) {
+  const bool has_triggers = texts.triggers != kNoTriggers;
+  if (row("source_crc", SQLITE_INTEGER).integer != checksum(texts) || !source || !columns ||
+      (has_triggers && !is_suffix(texts.triggers))) {
     throw SqlError(SQLITE_CORRUPT_VTAB,
                    table + ": corrupt: \"" + table +
                        "_config\" has options source, where, key_type and triggers that don't"
@@ -178,7 +248,7 @@ FilterSource::Stored FilterSource::stored() const {
   stored.source = {std::move(source->table), std::move(source->keys), std::move(texts.where),
                    std::move(*columns)};
   stored.key_types = parse_types(texts.key_types);
-  stored.triggers = texts.triggers == "on";
+  stored.suffix = has_triggers ? texts.triggers : std::string();
   const int64_t kind = row("kind", SQLITE_INTEGER).integer;
   stored.removes = std::any_of(
       std::begin(kFilterKinds), std::end(kFilterKinds),
@@ -190,53 +260,19 @@ FilterSource::Stored FilterSource::stored() const {
 }
 
 SourceSpec FilterSource::spec() const {
-  SourceSpec source = stored().source;
+  const Stored now = stored();
+  SourceSpec source = now.source;
   for (const auto& [event, row] : {std::pair("insert", "new"), {"delete", "old"}}) {
     SchemaRows rows(db(), store_.schema(), "type = 'trigger'");
-    if (rows.find(trigger(event))) {
+    if (rows.find(own_name(event, now.suffix))) {
       SourceSpec renamed = source;
-      if (learn_names(rows.sql(), row, renamed)) {
+      if (learn_names(rows.sql(), row, own_name("row", now.suffix), renamed)) {
         renamed.table = rows.table();
         return renamed;
       }
     }
   }
   return source;
-}
-
-// Reads the names from a trigger that create_triggers() wrote, and in which SQLite renamed them:
-//   CREATE TRIGGER "…" AFTER INSERT ON "…" WHEN new."column" IS NOT NULL …, for a plain source;
-//   … FROM "…_source_row"(new."a", new."b") … for any other.
-// `row` is "new" or "old", as the trigger calls it.
-bool FilterSource::learn_names(std::string_view trigger, const char* row,
-                               SourceSpec& source) const {
-  const bool plain = source.is_plain();
-  const size_t wanted = plain ? 1 : source.columns.size();
-  std::vector<std::string> names;
-  bool inside = false;
-  while (names.size() < wanted) {
-    const std::optional<SqlToken> token = take_token(trigger);
-    if (!token) {
-      return false;
-    }
-    std::string_view text = token->text;
-    inside =
-        inside || (plain ? equal_names(text, "when")
-                         : token->kind == SqlToken::Kind::kName && take_name(text) == row_name());
-    if (inside && equal_names(token->text, row) && trigger.starts_with('.')) {
-      trigger.remove_prefix(1);
-      const std::optional<SqlToken> name = take_token(trigger);
-      std::string_view quoted = name ? name->text : std::string_view();
-      names.push_back(take_name(quoted));
-    }
-  }
-  if (plain) {
-    source.keys[0] = sql_text(R"("%w")", names[0].c_str());
-  }
-  for (size_t i = 0; i < source.columns.size(); ++i) {
-    source.columns[i].now = names[i];
-  }
-  return true;
 }
 
 void FilterSource::for_each_row(const RowVisitor& visit) const {
@@ -256,6 +292,21 @@ void FilterSource::for_each_row(const RowVisitor& visit) const {
     throw SqlError(error.code(),
                    store_.table() + ": source " + shown(schema, from) + ": " + error.message());
   }
+}
+
+bool is_of_no_filter(sqlite3* db, const std::string& schema, const std::string& row) {
+  constexpr std::string_view kAfterFilter = "_source_row_";
+  const auto parts = SourceCommand::split(row);
+  if (!parts || !parts->first.ends_with(kAfterFilter)) {
+    return false;
+  }
+  const std::string filter(parts->first.substr(0, parts->first.size() - kAfterFilter.size()));
+  if (!SchemaRows(db, schema, "type = 'table'").find(filter + "_config")) {
+    return true;
+  }
+  const auto options = FilterStore(db, schema, filter).read_options();
+  const auto found = options.find("triggers");
+  return found == options.end() || found->second.text != parts->second;
 }
 
 std::string FilterSource::name() const { return shown(store_.schema(), spec()); }

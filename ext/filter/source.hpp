@@ -7,13 +7,18 @@
 //       compared by BINARY, because another collation would hide a change.
 //   I2  if SQLite changes the table without a trigger (REPLACE without recursive_triggers), a key
 //       may stay in the filter: a false positive, never a false negative.
-//   I3  a filter whose triggers are gone, or were gone (source_seal.hpp), is not asked:
+//   I3  a filter whose triggers are gone, or were gone (source_row.hpp), is not asked:
 //       check_triggers() throws.
 //       SQLite runs the triggers of a table by age, the newest first. A newer trigger that changes
 //       the row again, or ends its statement with RAISE(IGNORE), breaks I1. newer_trigger() names
 //       it. If these triggers are made anew, they are the newest.
 //   I4  the rows of %_config about the source have a checksum. stored() throws if they were changed
 //       from outside, because otherwise the key would silently have another type.
+//
+//   I5  only the filter's own triggers change it. Their names end in its suffix, and they hand it
+//       over with each key (SourceCommand). A schema that is replayed (`.schema`) makes triggers of
+//       another suffix beside them. The filter takes no notice of these, and drops them with its
+//       own.
 //
 // The triggers know the current names of table and columns, because SQLite renames them there, and
 // not in the option.
@@ -28,7 +33,6 @@
 #include <vector>
 
 #include "ext/filter/key_domain.hpp"
-#include "ext/filter/source_row.hpp"
 #include "ext/filter/source_spec.hpp"
 #include "ext/table/shadow_store.hpp"
 
@@ -36,6 +40,21 @@ namespace cuckoo {
 
 // Returns how many keys the source has. Throws SqlError.
 uint64_t count_source(sqlite3* db, const std::string& schema, const SourceSpec& source);
+
+// What a trigger of a filter says in the filter's command column: "insert 0123abcd" or
+// "delete 0123abcd", where 0123abcd is the suffix.
+struct SourceCommand {
+  bool removes = false;
+  std::string_view suffix;
+
+  // Returns a new suffix, at random.
+  static std::string new_suffix();
+  // Returns nothing if the text is no such word.
+  static std::optional<SourceCommand> parse(std::string_view text) noexcept;
+  // Returns the suffix at the end of a name, and what stands before it; nothing if there is none.
+  static std::optional<std::pair<std::string_view, std::string_view>> split(
+      std::string_view name) noexcept;
+};
 
 class FilterSource {
  public:
@@ -48,8 +67,8 @@ class FilterSource {
   struct Stored {
     SourceSpec source;
     std::vector<std::string> key_types;
-    KeyForm form = {};  // its collations; this class does not store them
-    bool triggers = false;
+    KeyForm form = {};     // its collations; this class does not store them
+    std::string suffix;    // of its triggers; empty: it has none
     bool removes = false;  // whether the filter can delete; its kind says so
   };
   void store(const Stored& stored);
@@ -71,7 +90,7 @@ class FilterSource {
   enum class Triggers {
     kInPlace,   // all of them, since the filter made them
     kGone,      // at least one is missing
-    kUnsealed,  // all are there, but they may have missed changes (source_seal.hpp)
+    kUnsealed,  // all are there, but they may have missed changes (source_row.hpp)
   };
   Triggers triggers() const;
   // Returns the name of a trigger on the source that is newer than these, so that SQLite runs it
@@ -81,12 +100,14 @@ class FilterSource {
 
  private:
   sqlite3* db() const noexcept { return store_.db(); }
-  std::string trigger(const char* event) const { return store_.table() + "_source_" + event; }
-  std::vector<std::string> trigger_names(bool removes) const;
-  std::string row_name() const { return SourceRow::name_for(store_.table()); }
-  bool learn_names(std::string_view trigger, const char* row, SourceSpec& source) const;
-  void create_plain_triggers(const SourceColumn& from, const std::string& of, bool removes);
-  void create_computing_triggers(const SourceSpec& from, const std::string& of, bool removes);
+  // Returns the name of a trigger, for an event, or of the virtual table, for "row".
+  std::string own_name(const char* what, const std::string& suffix) const {
+    return store_.table() + "_source_" + what + "_" + suffix;
+  }
+  std::vector<std::string> trigger_names(const Stored& stored) const;
+  void create_plain_triggers(const SourceColumn& from, const std::string& of, const Stored& stored);
+  void create_computing_triggers(const SourceSpec& from, const std::string& of,
+                                 const Stored& stored);
 
   ShadowStore& store_;
   std::vector<std::string> keys_;
@@ -96,5 +117,8 @@ class FilterSource {
 // opening the filter. Throws SqlError if there is no such filter, or its rows are damaged.
 std::optional<SourceSpec> source_of(sqlite3* db, const std::string& schema,
                                     const std::string& filter);
+
+// Returns whether `row` is the name of a SourceRow, and no filter has that suffix. Throws SqlError.
+bool is_of_no_filter(sqlite3* db, const std::string& schema, const std::string& row);
 
 }  // namespace cuckoo

@@ -3,21 +3,61 @@
 #include <algorithm>
 #include <span>
 
-#include "ext/filter/trigger_tables.hpp"
+#include "ext/filter/source.hpp"
 #include "ext/sqlite/error.hpp"
+#include "ext/sqlite/options.hpp"
 #include "ext/sqlite/statement.hpp"
+#include "ext/table/connection.hpp"
 
 namespace cuckoo {
+namespace {
+
+// A fact that a connection keeps: whether make() runs.
+struct Making {
+  bool source_row = false;
+};
+
+}  // namespace
 
 SourceRow::SourceRow(const ModuleArguments& arguments)
-    : name_(arguments.table()),
+    : connection_(arguments.connection),
+      db_(arguments.db),
+      schema_(arguments.schema()),
+      name_(arguments.table()),
       columns_(arguments.texts + std::min(3, arguments.count), arguments.texts + arguments.count) {}
 
-void SourceRow::make(sqlite3* db, const std::string& schema, const std::string& filter,
+bool SourceRow::is_made_by(const std::string& sql) {
+  std::string_view rest = sql;
+  for (const char* word : {"CREATE", "VIRTUAL", "TABLE", "", "USING", kModule}) {
+    const std::string next = take_name(rest);
+    if (*word != '\0' && !equal_names(next, word)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void SourceRow::make(sqlite3* db, const std::string& schema, const std::string& name,
                      const SourceSpec& source) {
+  const std::shared_ptr<Connection> connection = Connection::of(db);
+  if (connection == nullptr) {
+    throw SqlError(SQLITE_INTERNAL, name + ": a table of a connection that is closed");
+  }
+  struct Permit {
+    bool& permitted;
+    explicit Permit(bool& flag) noexcept : permitted(flag) { permitted = true; }
+    ~Permit() { permitted = false; }
+    Permit(const Permit&) = delete;
+    Permit& operator=(const Permit&) = delete;
+  } permit(connection->kept<Making>().source_row);
   std::string columns;
   const std::vector<ColumnInfo> all = columns_of(db, schema, source.table);
-  for (const SourceSpec::Column& column : source.columns) {
+  std::vector<SourceSpec::Column> used = source.columns;
+  if (source.is_plain()) {
+    const std::string column = source.column().column;
+    used.push_back({column, column});
+  }
+  for (const SourceSpec::Column& column : used) {
     const auto info = std::find_if(all.begin(), all.end(), [&column](const ColumnInfo& one) {
       return equal_names(one.name, column.now);
     });
@@ -26,7 +66,7 @@ void SourceRow::make(sqlite3* db, const std::string& schema, const std::string& 
         sqlite3_table_column_metadata(db, schema.c_str(), source.table.c_str(), column.now.c_str(),
                                       nullptr, &collation, nullptr, nullptr, nullptr);
     if (info == all.end() || code != SQLITE_OK) {
-      throw SqlError(SQLITE_ERROR, filter + ": source " + shown(schema, source) +
+      throw SqlError(SQLITE_ERROR, name + ": source " + shown(schema, source) +
                                        ": no such column " + printable(column.now));
     }
     append_item(columns, ", ",
@@ -34,11 +74,14 @@ void SourceRow::make(sqlite3* db, const std::string& schema, const std::string& 
                          collation));
   }
   execute(db, sql_text(R"(CREATE VIRTUAL TABLE "%w"."%w" USING %s(%s))", schema.c_str(),
-                       name_for(filter).c_str(), kModule, columns.c_str()));
+                       name.c_str(), kModule, columns.c_str()));
 }
 
-void SourceRow::remove(sqlite3* db, const std::string& schema, const std::string& filter) {
-  drop_virtual_table(db, schema, name_for(filter), kModule);
+void SourceRow::create() const {
+  if (!connection_.kept<Making>().source_row && !is_of_no_filter(db_, schema_, name_)) {
+    throw SqlError(SQLITE_ERROR, name_ + ": a filter's triggers need this table of " + kModule +
+                                     ", and only the filter makes it");
+  }
 }
 
 void SourceRow::rename(const std::string&) const {
@@ -46,6 +89,9 @@ void SourceRow::rename(const std::string&) const {
 }
 
 std::string SourceRow::declaration() const {
+  if (columns_.empty()) {  // not made by make(), and create() says so
+    return "CREATE TABLE x(unused)";
+  }
   std::string columns;
   for (const std::string& column : columns_) {
     append_item(columns, ", ", column);

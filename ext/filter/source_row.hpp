@@ -1,13 +1,26 @@
-// One row of a filter's source, with the values that it is given: the virtual table
-// <filter>_source_row. A filter makes it for triggers that compute something. For example, FROM
-// seen_source_row(new.a, new.b) gives one row, whose columns have the source's names, types and
-// collations.
+// The virtual table that a filter makes for its triggers, <filter>_source_row_<suffix>. It does two
+// things.
 //
-// Without it, a trigger would compare in another way than a query of the table. new.a has no
-// affinity, so new.a = '1' is false where a = '1' is true.
+// It is one row of the source, with the values that it is given. For example,
+// FROM seen_source_row_1f(new.a, new.b) gives one row, whose columns have the source's names, types
+// and collations. Without it, a trigger would compare in another way than a query of the table:
+// new.a has no affinity, so new.a = '1' is false where a = '1' is true.
 //
-// Invariant
+// And it seals the triggers: it tells triggers that have been there all the time from those that
+// were dropped and created again. SQLite gives a new object of a schema the largest rowid in
+// sqlite_schema, and a filter makes this table after its triggers. A trigger that is created again,
+// from its own SQL or not, gets a rowid above the table's.
+//
+// Invariants
 //   I1  a row has the values that were given, unchanged.
+//   I2  a trigger with a rowid below the table's has been there since its filter made it.
+//   I3  only the filter makes the table with its suffix. Any other CREATE of it fails, both with
+//       the extension (create()) and without it (no such module). If it was dropped, no trigger is
+//       below it. A table with another suffix can be made: a schema that is replayed makes one, and
+//       it is nobody's.
+//   I4  VACUUM and the backup API keep the order, because SQLite copies triggers and virtual tables
+//       after all else, in their order. A .dump does not, because it writes virtual tables before
+//       triggers. A change of sqlite_schema by hand (writable_schema) may forge anything.
 #pragma once
 
 #include <memory>
@@ -27,20 +40,23 @@ class SourceRow {
 
   explicit SourceRow(const ModuleArguments& arguments);
 
-  // Returns the name that this table has for a filter.
-  static std::string name_for(const std::string& filter) { return filter + "_source_row"; }
-  // Make or drop it for a filter, in its schema, with the columns of that source. Throw SqlError.
-  static void make(sqlite3* db, const std::string& schema, const std::string& filter,
+  // Returns whether this is the SQL of such a table.
+  static bool is_made_by(const std::string& sql);
+  // Makes the table `name` in the schema of a filter, with the columns of its source. Throws
+  // SqlError.
+  static void make(sqlite3* db, const std::string& schema, const std::string& name,
                    const SourceSpec& source);
-  static void remove(sqlite3* db, const std::string& schema, const std::string& filter);
 
   std::string declaration() const;
-  static void create() noexcept {}
+  void create() const;  // throws SqlError by I3
   static void destroy() noexcept {}
   void rename(const std::string&) const;  // always throws SqlError
   bool best_index(sqlite3_index_info* info) const;
 
  private:
+  Connection& connection_;
+  sqlite3* db_;
+  std::string schema_;
   std::string name_;
   std::vector<std::string> columns_;  // their declarations
 };

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ext/filter/source.hpp"
-#include "ext/filter/source_seal.hpp"
+#include "ext/filter/source_row.hpp"
 #include "ext/sqlite/schema_rows.hpp"
 #include "ext/sqlite/statement.hpp"
 
@@ -12,31 +12,32 @@ namespace {
 // A filter that can't delete has no trigger for the last.
 constexpr const char* kEvents[] = {"insert", "update", "delete"};
 
-// The command 'delete' removes an old value, so no trigger reads the filter. While the filter
+// A command removes an old value, so no trigger reads the filter. While the filter
 // refuses to be asked, a trigger that read it would fail, and with it the change of the source.
 // Also, if a statement has read a table, SQLite first copies the rows that it inserts into that
 // table, which takes as long as all the rest.
 constexpr char kInsertTrigger[] =
     "CREATE TRIGGER \"%w\".\"%w\" AFTER INSERT ON \"%w\" WHEN new.\"%w\" IS NOT NULL"
-    " BEGIN INSERT INTO \"%w\"(\"%w\") VALUES (new.\"%w\"); END";
+    " BEGIN INSERT INTO \"%w\"(\"%w\", \"%w\") VALUES ('insert %s', new.\"%w\"); END";
 constexpr char kUpdateTrigger[] =
     "CREATE TRIGGER \"%w\".\"%w\" AFTER UPDATE %s ON \"%w\" WHEN"
     " old.\"%w\" COLLATE BINARY IS NOT new.\"%w\""
     " OR CAST(old.\"%w\" AS TEXT) COLLATE BINARY IS NOT CAST(new.\"%w\" AS TEXT)"
     " BEGIN%s"
-    " INSERT INTO \"%w\"(\"%w\") SELECT new.\"%w\" WHERE new.\"%w\" IS NOT NULL; END";
+    " INSERT INTO \"%w\"(\"%w\", \"%w\") SELECT 'insert %s', new.\"%w\""
+    " WHERE new.\"%w\" IS NOT NULL; END";
 constexpr char kRemoveOld[] =  // of the update trigger
-    " INSERT INTO \"%w\"(\"%w\", \"%w\") SELECT 'delete', old.\"%w\""
+    " INSERT INTO \"%w\"(\"%w\", \"%w\") SELECT 'delete %s', old.\"%w\""
     " WHERE old.\"%w\" IS NOT NULL;";
 constexpr char kDeleteTrigger[] =
     "CREATE TRIGGER \"%w\".\"%w\" AFTER DELETE ON \"%w\" WHEN old.\"%w\" IS NOT NULL"
-    " BEGIN INSERT INTO \"%w\"(\"%w\", \"%w\") VALUES ('delete', old.\"%w\"); END";
+    " BEGIN INSERT INTO \"%w\"(\"%w\", \"%w\") VALUES ('delete %s', old.\"%w\"); END";
 
 }  // namespace
 
 void FilterSource::create_triggers() {
   const SourceSpec from = spec();
-  const bool removes = stored().removes;
+  const Stored now = stored();
   const std::vector<ColumnInfo> all = columns_of(db(), store_.schema(), from.table);
   // A generated column changes even if no statement names it. A column that is the rowid also
   // changes by the names rowid, oid and _rowid_. In both cases the update trigger has no OF. A list
@@ -57,34 +58,34 @@ void FilterSource::create_triggers() {
   };
   if (from.is_plain()) {
     list(from.column().column);
-    create_plain_triggers(from.column(), listed ? "OF " + of : "", removes);
+    create_plain_triggers(from.column(), listed ? "OF " + of : "", now);
   } else {
     for (const SourceSpec::Column& column : from.columns) {
       list(column.now);
     }
-    SourceRow::make(db(), store_.schema(), store_.table(), from);
-    create_computing_triggers(from, listed ? "OF " + of : "", removes);
+    create_computing_triggers(from, listed ? "OF " + of : "", now);
   }
-  SourceSeal::make(db(), store_.schema(), store_.table());
+  SourceRow::make(db(), store_.schema(), own_name("row", now.suffix), from);
 }
 
 void FilterSource::create_plain_triggers(const SourceColumn& from, const std::string& of,
-                                         bool removes) {
+                                         const Stored& stored) {
   const char* schema = store_.schema().c_str();
   const char* filter = store_.table().c_str();
   const char* table = from.table.c_str();
   const char* column = from.column.c_str();
   const char* key = keys_.front().c_str();
-  execute(db(), sql_text(kInsertTrigger, schema, trigger("insert").c_str(), table, column, filter,
-                         key, column));
+  const char* suffix = stored.suffix.c_str();
+  execute(db(), sql_text(kInsertTrigger, schema, own_name("insert", suffix).c_str(), table, column,
+                         filter, filter, key, suffix, column));
   const std::string remove =
-      removes ? sql_text(kRemoveOld, filter, filter, key, column, column) : "";
-  execute(db(),
-          sql_text(kUpdateTrigger, schema, trigger("update").c_str(), of.c_str(), table, column,
-                   column, column, column, remove.c_str(), filter, key, column, column));
-  if (removes) {
-    execute(db(), sql_text(kDeleteTrigger, schema, trigger("delete").c_str(), table, column, filter,
-                           filter, key, column));
+      stored.removes ? sql_text(kRemoveOld, filter, filter, key, suffix, column, column) : "";
+  execute(db(), sql_text(kUpdateTrigger, schema, own_name("update", suffix).c_str(), of.c_str(),
+                         table, column, column, column, column, remove.c_str(), filter, filter, key,
+                         suffix, column, column));
+  if (stored.removes) {
+    execute(db(), sql_text(kDeleteTrigger, schema, own_name("delete", suffix).c_str(), table,
+                           column, filter, filter, key, suffix, column));
   }
 }
 
@@ -93,7 +94,7 @@ void FilterSource::create_plain_triggers(const SourceColumn& from, const std::st
 // not as TEXT. An update removes a key that the row had and no longer has, and adds a key that it
 // has now and did not have. So a change of other columns changes nothing.
 void FilterSource::create_computing_triggers(const SourceSpec& from, const std::string& of,
-                                             bool removes) {
+                                             const Stored& stored) {
   std::string computed;
   std::string names;
   std::string held;
@@ -116,61 +117,60 @@ void FilterSource::create_computing_triggers(const SourceSpec& from, const std::
     for (const SourceSpec::Column& column : from.columns) {
       append_item(values, ", ", sql_text(R"(%s."%w")", of_row, column.now.c_str()));
     }
-    return "(SELECT " + computed + " FROM " + sql_text(R"("%w")", row_name().c_str()) + "(" +
-           values + ")" + where + ")";
+    return "(SELECT " + computed + " FROM " +
+           sql_text(R"("%w")", own_name("row", stored.suffix).c_str()) + "(" + values + ")" +
+           where + ")";
   };
   const std::string filter = sql_text(R"("%w")", store_.table().c_str());
-  const std::string add = "INSERT INTO " + filter + "(" + columns + ") SELECT " + names + " FROM " +
-                          rows("new") + " AS a WHERE " + held;
-  const std::string remove = "INSERT INTO " + filter + "(" + filter + ", " + columns +
-                             ") SELECT 'delete', " + names + " FROM " + rows("old") +
-                             " AS a WHERE " + held;
+  const auto change = [&](const char* event, const char* of_row) {
+    return "INSERT INTO " + filter + "(" + filter + ", " + columns + ") SELECT '" + event + " " +
+           stored.suffix + "', " + names + " FROM " + rows(of_row) + " AS a WHERE " + held;
+  };
+  const std::string add = change("insert", "new");
+  const std::string remove = change("delete", "old");
   const auto unless_same = [&](const char* of_row) {
     return " AND NOT EXISTS (SELECT 1 FROM " + rows(of_row) + " AS b WHERE " + same + ")";
   };
   const auto create = [&](const char* event, const std::string& when, const std::string& body) {
     execute(db(),
             sql_text(R"(CREATE TRIGGER "%w"."%w" AFTER %s ON "%w" BEGIN )", store_.schema().c_str(),
-                     trigger(event).c_str(), when.c_str(), from.table.c_str()) +
+                     own_name(event, stored.suffix).c_str(), when.c_str(), from.table.c_str()) +
                 body + "; END");
   };
   create("insert", "INSERT", add);
   create("update", "UPDATE " + of,
-         (removes ? remove + unless_same("new") + "; " : "") + add + unless_same("old"));
-  if (removes) {
+         (stored.removes ? remove + unless_same("new") + "; " : "") + add + unless_same("old"));
+  if (stored.removes) {
     create("delete", "DELETE", remove);
   }
 }
 
-std::vector<std::string> FilterSource::trigger_names(bool removes) const {
+std::vector<std::string> FilterSource::trigger_names(const Stored& stored) const {
   std::vector<std::string> names;
   for (const char* event : kEvents) {
-    names.push_back(trigger(event));
+    names.push_back(own_name(event, stored.suffix));
   }
-  names.resize(removes ? names.size() : names.size() - 1);
+  names.resize(stored.removes ? names.size() : names.size() - 1);
   return names;
 }
 
 // Reads the rows of the schema in the order in which SQLite made them.
 FilterSource::Triggers FilterSource::triggers() const {
   const Stored now = stored();
-  const std::vector<std::string> own = trigger_names(now.removes);
-  const std::string seal = SourceSeal::name_for(store_.table());
+  const std::vector<std::string> own = trigger_names(now);
+  const std::string seal = own_name("row", now.suffix);
   size_t found = 0;
-  bool computes = now.source.is_plain();  // a plain source needs no source row
   bool sealed = false;
   SchemaRows rows(db(), store_.schema(), "type IN ('trigger', 'table')");
   while (rows.next()) {
     if (rows.is_named(own)) {
       ++found;
       sealed = false;  // the trigger was made after the seal
-    } else if (rows.is_named(seal) && SourceSeal::is_made_by(rows.sql())) {
+    } else if (rows.is_named(seal) && SourceRow::is_made_by(rows.sql())) {
       sealed = true;
-    } else if (rows.is_named(row_name())) {
-      computes = true;
     }
   }
-  if (found != own.size() || !computes) {
+  if (found != own.size()) {
     return Triggers::kGone;
   }
   return sealed ? Triggers::kInPlace : Triggers::kUnsealed;
@@ -178,7 +178,7 @@ FilterSource::Triggers FilterSource::triggers() const {
 
 std::string FilterSource::newer_trigger() const {
   const std::string table = spec().table;
-  const std::vector<std::string> own = trigger_names(stored().removes);
+  const std::vector<std::string> own = trigger_names(stored());
   bool older = true;  // the trigger of this row is older than all of ours
   SchemaRows rows(db(), store_.schema(), "type = 'trigger'");
   while (rows.next()) {
@@ -191,13 +191,32 @@ std::string FilterSource::newer_trigger() const {
   return {};
 }
 
+// Drops those with another suffix, too.
 void FilterSource::drop_triggers() {
-  for (const char* event : kEvents) {
-    execute(db(), sql_text(R"(DROP TRIGGER IF EXISTS "%w"."%w")", store_.schema().c_str(),
-                           trigger(event).c_str()));
+  std::vector<std::string> drops;
+  SchemaRows rows(db(), store_.schema(), "type IN ('trigger', 'table')");
+  while (rows.next()) {
+    const std::string name = rows.name();
+    const auto parts = SourceCommand::split(name);
+    if (!parts) {
+      continue;
+    }
+    const auto is_for = [&](const char* what) {
+      return equal_names(name, own_name(what, std::string(parts->second)));
+    };
+    if (SourceRow::is_made_by(rows.sql()) && is_for("row")) {
+      drops.emplace_back("DROP TABLE");
+    } else if (rows.table() != name &&
+               std::any_of(std::begin(kEvents), std::end(kEvents), is_for)) {
+      drops.emplace_back("DROP TRIGGER");
+    } else {
+      continue;
+    }
+    drops.back() += sql_text(R"( "%w"."%w")", store_.schema().c_str(), name.c_str());
   }
-  SourceSeal::remove(db(), store_.schema(), store_.table());
-  SourceRow::remove(db(), store_.schema(), store_.table());
+  for (const std::string& drop : drops) {
+    execute(db(), drop);
+  }
 }
 
 void FilterSource::store_names() {
@@ -229,7 +248,7 @@ void FilterSource::check_triggers() const {
                                ? "are gone (dropped, perhaps with the source)"
                                : "may have missed changes (they were dropped and made again, or "
                                  "restored from a dump, or " +
-                                     SourceSeal::name_for(store_.table()) + " was dropped)";
+                                     own_name("row", stored().suffix) + " was dropped)";
   throw SqlError(SQLITE_ERROR, store_.table() + ": the triggers on its source " + what +
                                    ": keys may be missing; INSERT INTO " + store_.table() + "(" +
                                    store_.table() +

@@ -117,6 +117,13 @@ bool FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid
     rows_.refuse_count(row_key, occurrences);
   }
   if (!is_null(command)) {
+    using Event = DeclaredSource::TriggerEvent;
+    if (const auto event = inserting ? source_.event_of(command) : std::nullopt) {
+      if (*event == Event::kDelete) {
+        rows_.remove_copies(keys, occurrences);
+      }
+      return *event != Event::kInsert || rows_.insert(keys, occurrences);
+    }
     if (!inserting) {
       throw SqlError(SQLITE_ERROR, name() + ": a command is given by INSERT, not by UPDATE");
     }

@@ -45,7 +45,7 @@ def virtual_tables(db):
     sql = "SELECT sql FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL%' ORDER BY name"
     tables = [re.match(r'CREATE VIRTUAL TABLE "?(\w+)"? USING (\w+)', sql).groups()
               for sql, in rows(db, sql)]
-    return [table for table in tables if table[1] != "cuckoo_source_seal"]
+    return [table for table in tables if table[1] != "cuckoo_source_row"]
 
 
 # --- the two processes: each gives what failed, and how many rows the others changed ---

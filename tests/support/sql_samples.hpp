@@ -39,6 +39,25 @@ inline void check(Database& db, const std::string& table = "f", Caller from = Ca
   db.run({"INSERT INTO " + table + "(" + table + ") VALUES ('check')", from});
 }
 
+// Returns the name of a trigger that a filter made ("insert", "update", "delete"), or of the
+// virtual table that it made for them ("row").
+inline std::string own_name(Database& db, const std::string& filter, const std::string& what) {
+  return db.text(sql(
+      "SELECT name FROM sqlite_schema WHERE name LIKE '{}\\_source\\_{}\\_________' ESCAPE '\\'",
+      filter, what));
+}
+inline std::string drop_of_own(Database& db, const std::string& filter, const std::string& what) {
+  return sql("DROP {} \"{}\"", what == "row" ? "TABLE" : "TRIGGER", own_name(db, filter, what));
+}
+// Returns the names of all triggers, without their suffixes.
+inline std::string triggers_of(Database& db, const std::string& order = "1") {
+  return db.list(
+      "SELECT iif(name LIKE '%\\_source\\_%\\_________' ESCAPE '\\', substr(name, 1, length(name) "
+      "- 9), name)"
+      " FROM sqlite_schema WHERE type = 'trigger' ORDER BY " +
+      order);
+}
+
 // Splits a list at its separators.
 inline std::vector<std::string> split(const std::string& list,
                                       const std::string& separator = ", ") {

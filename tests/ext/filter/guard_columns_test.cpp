@@ -194,7 +194,7 @@ TEST_F(GuardColumns, follows_the_names_of_the_source) {
   db_.run(
       "CREATE VIRTUAL TABLE g USING filter_guard(seen, source = visits(VIEWER, item), stale = "
       "allowed)");
-  db_.run("DROP TRIGGER seen_source_delete");
+  db_.run(drop_of_own(db_, "seen", "delete"));
   db_.refuses(query, {"guarded", "triggers", "'rebuild'"});
 }
 

@@ -95,8 +95,7 @@ TEST_P(SourceCheckOfTriggers, names_a_newer_trigger_and_rebuild_takes_precedence
   check_says({"f: it holds 1 that its source", "trigger fold is newer than the filter's"});
   rebuild();
   check();
-  db.gives("SELECT name FROM sqlite_schema WHERE type = 'trigger' ORDER BY rowid",
-           "fold,f_source_insert,f_source_update,f_source_delete");
+  EXPECT_EQ(triggers_of(db, "rowid"), "fold,f_source_insert,f_source_update,f_source_delete");
   db.run("INSERT INTO t(a) VALUES ('Bob'), ('EVE'); UPDATE t SET a = 'Zoe' WHERE a = 'bob'");
   expect_none_missing();
   check();
@@ -158,7 +157,7 @@ TEST_P(SourceCheckOfTriggers, says_that_the_triggers_are_gone) {
   db.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)");
   create(", triggers = on");
   check();
-  db.run("DROP TRIGGER f_source_insert");
+  db.run(drop_of_own(db, "f", "insert"));
   check_says({"f: the triggers on its source are gone", "'rebuild'"});
   db.run("INSERT INTO t(a) VALUES (77)");
   check_says({"f: the triggers on its source are gone", "'rebuild'"});

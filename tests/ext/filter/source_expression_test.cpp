@@ -179,12 +179,12 @@ TEST_F(SourceExpression, is_no_ground_for_a_guard) {
 TEST_F(SourceExpression, whose_row_table_is_gone_stops_changes_of_the_source) {
   db.run("CREATE TABLE t(a TEXT, b)");
   create("source = t(lower(a)), triggers = on");
-  db.run("DROP TABLE f_source_row");
+  db.run(drop_of_own(db, "f", "row"));
   EXPECT_NE(db.attempt("INSERT INTO t VALUES ('A', 1)").code, SQLITE_OK);
   db.gives("SELECT count(*) FROM t", 0);
   db.run("INSERT INTO f(f) VALUES ('rebuild'); INSERT INTO t VALUES ('A', 1)");
   expect_held("SELECT lower(a) AS k FROM t");
-  db.refuses("ALTER TABLE f_source_row RENAME TO r", {"under this name"});
+  db.refuses(sql("ALTER TABLE {} RENAME TO r", own_name(db, "f", "row")), {"under this name"});
 }
 
 TEST_F(SourceExpression, may_be_one_of_several_key_columns) {
@@ -263,7 +263,7 @@ TEST_F(SourceExpression, keeps_the_names_of_columns_without_its_insert_trigger) 
     SCOPED_TRACE(source);
     create(sql("source = {}, triggers = on", source));
     db.run("ALTER TABLE t RENAME COLUMN a TO b; ALTER TABLE t ADD COLUMN a");
-    db.run("DROP TRIGGER f_source_insert; INSERT INTO f(f) VALUES ('rebuild')");
+    db.run(drop_of_own(db, "f", "insert") + "; INSERT INTO f(f) VALUES ('rebuild')");
     db.gives("SELECT filter_contains('f', 'one')", 1);
     db.run("DROP TABLE f; ALTER TABLE t DROP COLUMN a; ALTER TABLE t RENAME COLUMN b TO a");
   }

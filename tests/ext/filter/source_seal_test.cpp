@@ -51,13 +51,13 @@ class SourceSeal : public testing::TestWithParam<const char*> {
   std::string saved(const std::string& event = "%") {
     return db_.text(
         "SELECT group_concat(sql, ';') FROM (SELECT sql FROM sqlite_schema WHERE name LIKE"
-        " 'f\\_source\\_{}' ESCAPE '\\' AND type = 'trigger' ORDER BY rowid)",
+        " 'f\\_source\\_{}\\_%' ESCAPE '\\' AND type = 'trigger' ORDER BY rowid)",
         event);
   }
-  static std::string drops(const std::string& filter = "f") {
+  std::string drops() {
     std::string sql;
     for (const char* event : kEvents) {
-      sql += "DROP TRIGGER " + filter + "_source_" + event + ";";
+      sql += drop_of_own(db_, "f", event) + ";";
     }
     return sql;
   }
@@ -121,10 +121,9 @@ TEST_P(SourceSeal, is_broken_by_one_trigger_that_is_made_again) {
   for (const char* event : kEvents) {
     SCOPED_TRACE(event);
     const std::string sql = saved(event);
-    db_.run(
-        "DROP TRIGGER f_source_{}; INSERT INTO t(a) VALUES ('gap'); UPDATE t SET a = a || '+';"
-        "DELETE FROM t WHERE a = 'gap'",
-        event);
+    db_.run(drop_of_own(db_, "f", event) +
+            "; INSERT INTO t(a) VALUES ('gap'); UPDATE t SET a = a || '+';"
+            "DELETE FROM t WHERE a = 'gap'");
     db_.run(sql);
     expect_refuses(db_);
     db_.run("INSERT INTO f(f) VALUES ('rebuild')");
@@ -147,11 +146,13 @@ TEST_P(SourceSeal, is_broken_by_a_program_without_the_extension) {
   Query function(db_, "SELECT filter_contains('f', 'gap')");
   EXPECT_EQ(prepared.once(), 0);
   EXPECT_EQ(function.once(), 0);
+  const std::string drops = this->drops();
+  const std::string row = own_name(db_, "f", "row");
   {
     Bare other(file_);
-    other.run("BEGIN; " + drops() + "INSERT INTO t(a) VALUES ('gap'); " + sql + "; COMMIT");
-    other.refuses("DROP TABLE f_source_seal", "no such module");
-    other.refuses("CREATE VIRTUAL TABLE g_source_seal USING cuckoo_source_seal", "no such module");
+    other.run("BEGIN; " + drops + "INSERT INTO t(a) VALUES ('gap'); " + sql + "; COMMIT");
+    other.refuses("DROP TABLE " + row, "no such module");
+    other.refuses("CREATE VIRTUAL TABLE again USING cuckoo_source_row", "no such module");
   }
   EXPECT_EQ(prepared.step(), SQLITE_ERROR);
   EXPECT_EQ(function.step(), SQLITE_ERROR);
@@ -197,21 +198,22 @@ TEST_P(SourceSeal, is_broken_when_the_source_is_another_table) {
 }
 
 TEST_P(SourceSeal, is_broken_when_it_is_dropped) {
-  db_.run("DROP TABLE f_source_seal");
+  const std::string row = own_name(db_, "f", "row");
+  db_.run("DROP TABLE {}", row);
   expect_refuses(db_);
-  db_.refuses("CREATE VIRTUAL TABLE f_source_seal USING cuckoo_source_seal",
-              {"f_source_seal: cuckoo_source_seal", "only the filter"});
-  db_.run("CREATE TABLE f_source_seal(x)");
+  db_.refuses(sql("CREATE VIRTUAL TABLE {} USING cuckoo_source_row", row),
+              {row, "only the filter"});
+  db_.run("CREATE TABLE {}(x)", row);
   expect_refuses(db_);
-  db_.refuses("INSERT INTO f(f) VALUES ('rebuild')", {"f_source_seal", "exists"});
+  db_.refuses("INSERT INTO f(f) VALUES ('rebuild')", {row, "exists"});
   expect_refuses(db_);
-  db_.run("DROP TABLE f_source_seal");
+  db_.run("DROP TABLE {}", row);
   expect_cured(db_);
 }
 
 TEST_P(SourceSeal, that_is_broken_stays_so_under_another_name) {
   const std::string sql = saved("insert");
-  db_.run("DROP TRIGGER f_source_insert; INSERT INTO t(a) VALUES ('gap');" + sql);
+  db_.run(drop_of_own(db_, "f", "insert") + "; INSERT INTO t(a) VALUES ('gap');" + sql);
   db_.run("ALTER TABLE f RENAME TO g");
   expect_refuses(db_, "g");
   db_.run("ALTER TABLE g RENAME TO f");
@@ -276,7 +278,7 @@ TEST_P(SourceSeal, stays_whole_through_other_ddl) {
 TEST_P(SourceSeal, goes_with_the_names) {
   db_.run("ALTER TABLE f RENAME TO \"the \"\"f\"\"\"; VACUUM; INSERT INTO t(a) VALUES ('x')");
   expect_in_step(db_, "the \"f\"");
-  db_.gives("SELECT name FROM sqlite_schema WHERE name LIKE '%seal'", "the \"f\"_source_seal");
+  EXPECT_NE(own_name(db_, "the \"f\"", "row"), "");
   db_.run("ALTER TABLE t RENAME TO u; ALTER TABLE u RENAME COLUMN a TO b");
   db_.run("ALTER TABLE \"the \"\"f\"\"\" RENAME TO F; INSERT INTO u(b) VALUES ('y')");
   expect_in_step(db_, "f", "u", "b");
@@ -322,31 +324,68 @@ TEST_P(SourceSeal, is_broken_in_a_restored_dump) {
   restored.gives("PRAGMA integrity_check", "ok");
 }
 
+// --- a schema that is replayed: CREATE makes the triggers, then the script does ------------------
+
+TEST_P(SourceSeal, of_a_schema_that_is_replayed_is_whole) {
+  const std::string schema = db_.text(
+      "SELECT group_concat(sql, ';') FROM (SELECT sql FROM sqlite_schema"
+      " WHERE name NOT IN ('f_config', 'f_data') ORDER BY rowid)");
+  for (const char* then : {"SELECT 1", "INSERT INTO f(f) VALUES ('rebuild')",
+                           "ALTER TABLE f RENAME TO g; ALTER TABLE g RENAME TO f", "VACUUM"}) {
+    SCOPED_TRACE(then);
+    Database db;
+    db.run(schema);
+    EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema WHERE type = 'trigger'"), 6);
+    db.run("INSERT INTO t(a) VALUES ('x'), ('x'), ('y'); UPDATE t SET a = 'z' WHERE id = 1");
+    db.run(then);
+    db.run("DELETE FROM t WHERE a = 'y'; INSERT INTO t(a) VALUES ('w')");
+    expect_in_step(db);
+    db.gives("SELECT count(*) FROM f", 3);
+    db.gives("DROP TABLE f; SELECT name FROM sqlite_schema", "t");
+    db.run("INSERT INTO t(a) VALUES ('still')");
+  }
+}
+
+// Two databases with the same history: nothing but the suffix tells one schema from the other.
+TEST_P(SourceSeal, is_that_of_the_database_that_was_put_in_place) {
+  Database other;
+  other.run(
+      "CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT);"
+      "INSERT INTO t(a) VALUES ('old'), ('older'), (NULL)");
+  other.run(create());
+  Database here;
+  back_up(db_, here);
+  here.run("INSERT INTO t(a) VALUES ('first')");
+  sqlite3_int64 size = 0;
+  unsigned char* bytes = sqlite3_serialize(other.handle(), "main", &size, 0);
+  ASSERT_NE(bytes, nullptr);
+  ASSERT_EQ(sqlite3_deserialize(here.handle(), "main", bytes, size, size,
+                                SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE),
+            SQLITE_OK);
+  here.run("INSERT INTO t(a) VALUES ('second'); DELETE FROM t WHERE a = 'old'");
+  expect_in_step(here);
+  here.gives("SELECT count(*) FROM f", 2);
+}
+
 // --- the table itself ----------------------------------------------------------------------------
 
-TEST_P(SourceSeal, is_an_empty_table_that_belongs_to_the_filter) {
-  db_.gives("SELECT count(*) FROM f_source_seal", 0);
-  db_.gives("SELECT * FROM f_source_seal", "none");
-  db_.refuses("INSERT INTO f_source_seal VALUES (1)", {"may not be modified"});
-  db_.refuses("ALTER TABLE f_source_seal RENAME TO x", {"name from the filter"});
-  db_.refuses("CREATE VIRTUAL TABLE x USING cuckoo_source_seal", {"x: ", "only"});
+TEST_P(SourceSeal, is_a_table_that_belongs_to_the_filter) {
+  const std::string row = own_name(db_, "f", "row");
+  db_.refuses(sql("INSERT INTO {} VALUES (1)", row), {"may not be modified"});
+  db_.refuses(sql("ALTER TABLE {} RENAME TO x", row), {"need it under this name"});
+  db_.refuses("CREATE VIRTUAL TABLE x USING cuckoo_source_row", {"x: ", "only"});
+  db_.refuses("CREATE VIRTUAL TABLE x_source_row_012345678 USING cuckoo_source_row", {"only"});
   expect_in_step(db_);
   db_.gives("SELECT name FROM filter_info", "f");
   db_.gives("PRAGMA integrity_check", "ok");
   db_.gives("DROP TABLE f; SELECT name FROM sqlite_schema", "t");
 }
 
-TEST_P(SourceSeal, does_not_take_the_name_of_a_table_of_the_application) {
-  db_.run("DROP TABLE f; CREATE TABLE f_source_seal(x)");
-  db_.refuses(create(), {"f_source_seal", "exists"});
-  db_.gives("SELECT name FROM sqlite_schema ORDER BY 1", "f_source_seal,t");
-}
-
 TEST_P(SourceSeal, works_in_defensive_mode) {
   sqlite3_db_config(db_.handle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   db_.run("ALTER TABLE f RENAME TO g; ALTER TABLE g RENAME TO f");
   const std::string sql = saved("insert");
-  db_.run("DROP TRIGGER f_source_insert; INSERT INTO t(a) VALUES ('gap');" + sql);
+  db_.run(drop_of_own(db_, "f", "insert") + "; INSERT INTO t(a) VALUES ('gap');" + sql);
   expect_refuses(db_);
   expect_cured(db_);
   db_.run("DROP TABLE f; " + create());

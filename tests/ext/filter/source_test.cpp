@@ -318,7 +318,7 @@ TEST(SourceType, is_known_although_the_file_was_locked_at_first) {
   other.gives("SELECT filter_contains('f', '7')", 1);
   other.gives("SELECT type FROM pragma_table_info('f')", "INTEGER");
   other.refuses("INSERT INTO f(f) VALUES ('clear')", {"clear", "source"});
-  one.run("DROP TRIGGER f_source_insert; INSERT INTO t VALUES (8)");
+  one.run(drop_of_own(one, "f", "insert") + "; INSERT INTO t VALUES (8)");
   EXPECT_NE(other.attempt("SELECT 1 FROM f WHERE key = 8").code, SQLITE_OK);
 }
 

@@ -39,9 +39,7 @@ class SourceTrigger : public testing::TestWithParam<const char*> {
       step(each);
     }
   }
-  std::string triggers() {
-    return db.list("SELECT name FROM sqlite_schema WHERE type = 'trigger' ORDER BY 1");
-  }
+  std::string triggers() { return triggers_of(db); }
   Database db;
 };
 
@@ -163,8 +161,7 @@ TEST(SourceTriggerOfSet, only_adds) {
           sql("CREATE VIRTUAL TABLE f USING bloom_filter({}, source = {}, triggers = on,"
               " capacity = 1000, fpr = 1e-6, seed = 1)",
               kind, source));
-      EXPECT_EQ(db.list("SELECT name FROM sqlite_schema WHERE type = 'trigger' ORDER BY 1"),
-                "f_source_insert,f_source_update");
+      EXPECT_EQ(triggers_of(db), "f_source_insert,f_source_update");
       db.run(
           "INSERT INTO t VALUES ('new', 1), ('left', 1); UPDATE t SET a = 'later' WHERE a = 'new';"
           "DELETE FROM t WHERE a = 'left'; UPDATE t SET a = 'old'; INSERT INTO f(f) VALUES "
@@ -177,7 +174,7 @@ TEST(SourceTriggerOfSet, only_adds) {
       db.run("INSERT INTO f(f) VALUES ('rebuild')");
       db.gives("SELECT key FROM f WHERE key IN ('old', 'new', 'left', 'later', 'renamed')",
                "old,renamed");
-      db.run("DROP TRIGGER f_source_update");
+      db.run(drop_of_own(db, "f", "update"));
       db.refuses("SELECT 1 FROM f WHERE key = 'old'", {"the triggers on its source are gone"});
       db.run("INSERT INTO f(f) VALUES ('rebuild'); INSERT INTO u VALUES ('again', 1)");
       db.gives("SELECT key FROM f WHERE key = 'again'", "again");
@@ -445,17 +442,6 @@ TEST_P(SourceTrigger, of_several_filters_do_not_meet) {
   EXPECT_EQ(triggers(), "g_source_delete,g_source_insert,g_source_update");
 }
 
-TEST_P(SourceTrigger, whose_name_is_taken_leaves_nothing) {
-  db.run("CREATE TABLE t(a); CREATE TRIGGER f_source_update AFTER UPDATE ON t BEGIN SELECT 1; END");
-  db.refuses(create("t(a)"), {"f_source_update", "exists"});
-  db.gives("SELECT name FROM sqlite_schema", "t,f_source_update");
-  db.run(create("t(a)", "g"));
-  db.refuses("ALTER TABLE g RENAME TO f", {"f_source_update", "exists"});
-  db.run("INSERT INTO t VALUES ('x')");
-  expect_in_step(db, "a", "t", "g");
-  db.gives("DROP TABLE g; SELECT name FROM sqlite_schema", "t,f_source_update");
-}
-
 // --- what would lose keys ----------------------------------------------------------------------
 
 TEST_P(SourceTrigger, that_are_gone_are_an_error_at_the_next_question) {
@@ -469,7 +455,7 @@ TEST_P(SourceTrigger, that_are_gone_are_an_error_at_the_next_question) {
     Query function(other, "SELECT filter_contains('f', 'x')");
     EXPECT_EQ(prepared.once(), 1);
     EXPECT_EQ(function.once(), 1);
-    one.run("DROP TRIGGER f_source_{}; INSERT INTO t VALUES ('y')", event);
+    one.run(drop_of_own(one, "f", event) + "; INSERT INTO t VALUES ('y')");
     for (Database* each : {static_cast<Database*>(&one), static_cast<Database*>(&other)}) {
       for (const char* sql :
            {"SELECT 1 FROM f WHERE key = 'y'", "SELECT count(*) FROM f",
@@ -506,7 +492,8 @@ TEST_P(SourceTrigger, whose_source_was_dropped_are_an_error_until_it_is_there_ag
 
 TEST_P(SourceTrigger, that_are_gone_do_not_come_back_by_a_rename) {
   db.run("CREATE TABLE t(a); INSERT INTO t VALUES ('x'); " + create("t(a)"));
-  db.run("DROP TRIGGER f_source_insert; INSERT INTO t VALUES ('y'); ALTER TABLE f RENAME TO g");
+  db.run(drop_of_own(db, "f", "insert") +
+         "; INSERT INTO t VALUES ('y'); ALTER TABLE f RENAME TO g");
   db.refuses("SELECT 1 FROM g WHERE key = 'y'", {"g: ", "triggers", "rebuild"});
   db.run(
       "INSERT INTO t VALUES ('z'); INSERT INTO g(g) VALUES ('rebuild'); INSERT INTO t VALUES "

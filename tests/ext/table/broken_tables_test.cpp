@@ -1,6 +1,7 @@
 // One broken table among others: filter_info tells what is wrong with it, and shows the others in
 // full.
 #include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace table_broken_tables_test {
@@ -63,7 +64,8 @@ TEST(BrokenTable, by_triggers_that_are_gone_says_so) {
   db.run(
       "CREATE TABLE t(a); INSERT INTO t VALUES (1);"
       "CREATE VIRTUAL TABLE f USING cuckoo_filter(source = t(a), triggers = on);"
-      "CREATE VIRTUAL TABLE g USING cuckoo_filter(); DROP TRIGGER f_source_insert");
+      "CREATE VIRTUAL TABLE g USING cuckoo_filter()");
+  db.run(drop_of_own(db, "f", "insert"));
   db.gives("SELECT name FROM filter_info WHERE error LIKE '%triggers%gone%rebuild%'", "f");
   db.gives("SELECT name FROM filter_info WHERE error IS NULL", "g");
 }

@@ -256,7 +256,7 @@ TEST_F(CuckooCheck, compares_with_the_source) {
             0u);
   db.run("ROLLBACK");
   EXPECT_EQ(checked(db, "always"), "ok");
-  db.run("DROP TRIGGER always_source_delete");
+  db.run(drop_of_own(db, "always", "delete"));
   EXPECT_NE(checked(db, "always").find("the triggers on its source are gone"), std::string::npos);
   db.run("DROP TABLE t");
   EXPECT_NE(checked(db, "once").find("source main.t(a): no such table or column any more"),
