@@ -94,10 +94,26 @@ std::shared_ptr<const ImageFilter> image_filter(sqlite3_context* context, sqlite
   return image;
 }
 
-// A buffer for the key of several columns that a function was asked for.
-struct AskedKey {
-  TupleKey tuple;
-  std::string text;
+// The connection's buffers for a key that a function was asked for.
+class AskedKey {
+ public:
+  explicit AskedKey(sqlite3_context* context) : kept_(connection_of(context).kept<Buffers>()) {}
+  ~AskedKey() {
+    kept_.tuple.keep_if_small();
+    keep_if_small(kept_.text);
+  }
+  AskedKey(const AskedKey&) = delete;
+  AskedKey& operator=(const AskedKey&) = delete;
+
+  TupleKey& tuple() noexcept { return kept_.tuple; }
+  std::string& text() noexcept { return kept_.text; }
+
+ private:
+  struct Buffers {
+    TupleKey tuple;
+    std::string text;
+  };
+  Buffers& kept_;
 };
 
 std::string number_of(size_t count, const std::string& what) {
@@ -123,7 +139,7 @@ bool image_contains(sqlite3_context* context, const ImageFilter& image, size_t g
     }
     throw wrong_number("this image", columns, {}, given);
   }
-  return image.contains(keys, connection_of(context).kept<AskedKey>().tuple);
+  return image.contains(keys, AskedKey(context).tuple());
 }
 
 bool table_contains(sqlite3_context* context, LiveFilter& live, size_t given,
@@ -132,11 +148,9 @@ bool table_contains(sqlite3_context* context, LiveFilter& live, size_t given,
     throw wrong_number(live.table(), live.key_form().columns, live.key_names(), given);
   }
   if (given == 1) {
-    return live.contains(
-        key_of(keys[0], live.key_affinity(), connection_of(context).kept<AskedKey>().text));
+    return live.contains(key_of(keys[0], live.key_affinity(), AskedKey(context).text()));
   }
-  TupleKey& tuple = connection_of(context).kept<AskedKey>().tuple;
-  return live.contains(tuple.make(KeyDomain(live.key_form(), 0), keys));
+  return live.contains(AskedKey(context).tuple().make(KeyDomain(live.key_form(), 0), keys));
 }
 
 void filter_contains_any(sqlite3_context* context, int count, sqlite3_value** values) {
@@ -188,8 +202,8 @@ void filter_contains_tuple(sqlite3_context* context, int count, sqlite3_value** 
       return;
     }
     LiveFilter& live = *known->table;
-    TupleKey& tuple = connection_of(context).kept<AskedKey>().tuple;
-    const KeyView key = tuple.make(KeyDomain(live.key_form(), 0), values + 1);
+    AskedKey asked(context);
+    const KeyView key = asked.tuple().make(KeyDomain(live.key_form(), 0), values + 1);
     if (key.type != SQLITE_NULL) {
       sqlite3_result_int(context, live.contains(key) ? 1 : 0);
     }
@@ -201,7 +215,8 @@ void cuckoo_key(sqlite3_context* context, int count, sqlite3_value** values) {
   guarded(context, [&] {
     KeyDomain keys;
     keys.form.columns = static_cast<uint8_t>(count);
-    const KeyView key = connection_of(context).kept<AskedKey>().tuple.make(keys, values);
+    AskedKey asked(context);
+    const KeyView key = asked.tuple().make(keys, values);
     if (key.type != SQLITE_NULL) {
       sqlite3_result_blob(context, key.bytes, key.size, SQLITE_TRANSIENT);
     }

@@ -81,6 +81,12 @@ class KeyColumns {
   // Throws SqlError if a statement gives a row another row key than it has. `row_key` is NULL for
   // an INSERT.
   void refuse_row_key(sqlite3_value* row_key, sqlite3_value* given) const;
+  // Called after a statement's row: a large key must not leave its memory.
+  void keep_if_small() noexcept {
+    tuple_.keep_if_small();
+    cuckoo::keep_if_small(text_);
+    cuckoo::keep_if_small(row_text_);
+  }
   // Returns the error of a NULL in that column. `why` says why it may not be NULL.
   SqlError null_error(size_t index, const char* why) const;
 

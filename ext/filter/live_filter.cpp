@@ -124,9 +124,12 @@ HashPair LiveFilter::pair_of(const KeyView& key) const {
 }
 
 uint64_t LiveFilter::hash_of(const KeyView& key) {
-  return hash_key(collation_ == Collation::kBinary ? key : collated(key, collation_, collated_),
-                  seed_) &
-         hash_mask_;
+  if (collation_ == Collation::kBinary) {
+    return hash_key(key, seed_) & hash_mask_;
+  }
+  const uint64_t hash = hash_key(collated(key, collation_, collated_), seed_);
+  keep_if_small(collated_);
+  return hash & hash_mask_;
 }
 
 KeyDomain LiveFilter::key_domain() const noexcept { return {key_form_, filter_->key_types()}; }

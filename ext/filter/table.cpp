@@ -97,6 +97,10 @@ bool FilterTable::best_index(sqlite3_index_info* info) {
 
 bool FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid) {
   rowid = sqlite3_last_insert_rowid(db_);
+  struct Kept {
+    KeyColumns& key;
+    ~Kept() { key.keep_if_small(); }
+  } const kept{key_};
   sqlite3_value* const row_key = values[0];
   const bool inserting = count > 1 && is_null(row_key);
   live_->follow();

@@ -8,6 +8,7 @@
 //   plan_probe()    which queries are a look-up, and Cursor, which answers them
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -53,11 +54,20 @@ class FilterTable : public StoredTable<LiveFilter> {
   struct TupleRow {
     TupleKey key;
     std::array<KeyCopy, kMaxKeyColumns> columns;
+
+    bool is_small() const noexcept {
+      return key.is_small() && std::all_of(columns.begin(), columns.end(),
+                                           [](const KeyCopy& one) { return one.is_small(); });
+    }
   };
   std::unique_ptr<TupleRow> take_row() {
     return spare_row_ != nullptr ? std::move(spare_row_) : std::make_unique<TupleRow>();
   }
-  void give_back(std::unique_ptr<TupleRow> row) noexcept { spare_row_ = std::move(row); }
+  void give_back(std::unique_ptr<TupleRow> row) noexcept {
+    if (row->is_small()) {
+      spare_row_ = std::move(row);
+    }
+  }
 
  private:
   std::optional<SeedSource> seed_source() const;

@@ -12,6 +12,7 @@
 //       values under BINARY after affinity and collation. So ('a', 'bc') and ('ab', 'c') differ.
 //   I2  decode_tuple() takes exactly the bytes that a TupleKey makes. Any others are a plain BLOB.
 //   I3  the buffer is used again. From the second key on, a key that is as long allocates nothing.
+//       Whoever keeps the object beyond a statement calls keep_if_small().
 #pragma once
 
 #include <array>
@@ -38,6 +39,12 @@ class TupleKey {
   void begin(size_t columns);
   void add(const KeyView& key, Collation collation, uint8_t types = 0);
   KeyView view() const noexcept;
+  bool is_small() const noexcept { return cuckoo::is_small(buffer_); }
+  void keep_if_small() noexcept {
+    for (std::string* buffer : {&buffer_, &collated_, &text_}) {
+      cuckoo::keep_if_small(*buffer);
+    }
+  }
 
  private:
   void put(KeyKind kind, const void* content, size_t size);

@@ -76,6 +76,14 @@ inline std::optional<int64_t> whole_number(double real) noexcept {
   return std::nullopt;
 }
 
+// Frees a buffer that is kept for the next key, if a large key has made it large.
+inline bool is_small(const std::string& buffer) noexcept { return buffer.capacity() <= 1 << 16; }
+inline void keep_if_small(std::string& buffer) noexcept {
+  if (!is_small(buffer)) [[unlikely]] {
+    std::string().swap(buffer);
+  }
+}
+
 // A key that owns its bytes; its buffer is reused from row to row.
 class KeyCopy {
  public:
@@ -87,6 +95,7 @@ class KeyCopy {
   }
   void result(sqlite3_context* context) const;
   KeyView view() const noexcept;
+  bool is_small() const noexcept { return cuckoo::is_small(buffer_); }
 
  private:
   KeyView view_;

@@ -438,6 +438,33 @@ TEST(KeyDeclaration, that_was_edited_in_the_schema_is_noticed) {
   }
 }
 
+TEST(LargeKey, leaves_no_memory_behind) {
+  for (const char* columns : {"a", "a COLLATE NOCASE", "a, b", "a COLLATE NOCASE, b"}) {
+    SCOPED_TRACE(columns);
+    const bool two = std::string(columns).find('b') != std::string::npos;
+    Database db;
+    db.run("PRAGMA cache_size = 10; CREATE TABLE big(a, b); CREATE TABLE small(a, b)");
+    db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter({}, growth = off)", columns);
+    db.run("INSERT INTO small VALUES ('a', 'b')");
+    db.run("INSERT INTO big VALUES (hex(zeroblob(500000)), zeroblob(1000000))");
+    const std::string of = two ? "a, b" : "a";
+    const std::string same = two ? "f.a = t.a AND f.b = t.b" : "f.a = t.a";
+    int64_t used = 0;
+    for (const char* table : {"small", "big"}) {
+      const std::string from = std::string(" FROM ") + table + " AS t";
+      db.run("INSERT INTO f SELECT " + of + from);
+      db.gives("SELECT filter_contains('f', " + of + ")" + from, 1);
+      db.gives("SELECT length(f.a) > 0" + from + " JOIN f ON " + same, 1);
+      db.gives("SELECT 1" + from + " WHERE EXISTS (SELECT 1 FROM f WHERE " + same + ")", 1);
+      db.run("DELETE FROM f WHERE " + std::string(two ? "(a, b) = (SELECT a, b" : "a = (SELECT a") +
+             from + ")");
+      db.gives("SELECT count(*) FROM f", 0);
+      used = sqlite3_memory_used() - used;
+    }
+    EXPECT_LT(used, 1 << 18);
+  }
+}
+
 TEST_F(KeyColumns, bloom_filters_and_windows_have_them) {
   for (const char* more : {"", ", layout = blocked", ", counting = on", ", generations = 3"}) {
     db.run("DROP TABLE seen; {}INSERT INTO seen VALUES ('a', 1), ('b', 2)",
