@@ -168,8 +168,15 @@ std::shared_ptr<const ImageFilter> ImageCache::find(std::span<const std::byte> b
     return entries_.front().image;
   }
   auto image = std::make_shared<const ImageFilter>(bytes, function);
-  if (entries_.size() == kImages) {
-    entries_.pop_back();
+  constexpr size_t kLeastImages = 4;
+  constexpr size_t kMostImages = 256;
+  constexpr size_t kMostBytes = size_t{16} << 20;
+  size_t kept = bytes.size();
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    kept += entries_[i].size;
+    if (i + 1 == kMostImages || (i + 1 >= kLeastImages && kept > kMostBytes)) {
+      entries_.resize(i);
+    }
   }
   entries_.insert(entries_.begin(), Entry{bytes.size(), hash, std::move(image)});
   return entries_.front().image;

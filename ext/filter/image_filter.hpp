@@ -57,9 +57,9 @@ class ImageFilter {
   size_t bytes_;
 };
 
-// The images that were decoded last. They serve a statement whose image is no constant, but often
-// the same in many rows, as with (SELECT image FROM t). An image is found by a hash of all its
-// bytes, with a secret seed.
+// The images that were decoded last: 4, or up to 256 if they have 16 MB together. They serve a
+// statement whose image is no constant, but the same in many rows: (SELECT image FROM t), or a join
+// of images and keys. An image is found by a hash of all its bytes, with a secret seed.
 class ImageCache {
  public:
   ImageCache() noexcept;
@@ -67,8 +67,6 @@ class ImageCache {
                                           const std::string& function);
 
  private:
-  static constexpr size_t kImages = 4;
-
   struct Entry {
     size_t size = 0;
     uint64_t hash = 0;

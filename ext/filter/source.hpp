@@ -105,6 +105,7 @@ class FilterSource {
     return store_.table() + "_source_" + what + "_" + suffix;
   }
   std::vector<std::string> trigger_names(const Stored& stored) const;
+  bool is_of_other_filter(const std::string& name) const;
   void create_plain_triggers(const SourceColumn& from, const std::string& of, const Stored& stored);
   void create_computing_triggers(const SourceSpec& from, const std::string& of,
                                  const Stored& stored);

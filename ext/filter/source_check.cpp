@@ -44,8 +44,9 @@ class EqualHashes {
 using KeySource = std::function<void(const std::function<void(const KeyView& key)>& visit)>;
 
 // The result of comparing the filter with named keys, none of which is NULL. A key may be named
-// several times. With hashes, the result is exact. Without them, a key that only seems to be
-// present does not count as missing.
+// several times. With hashes, the result is exact, except that the filter may deny a key whose hash
+// it has: then a key that only seemed to be there was removed, and this one's cell with it. Without
+// hashes, a key that only seems to be present does not count as missing.
 struct Comparison {
   uint64_t keys = 0;     // how many were named
   uint64_t missing = 0;  // how many of them the filter lacks
@@ -55,9 +56,11 @@ struct Comparison {
 Comparison compare_hashes(LiveFilter& live, const KeySource& for_each_key) {
   Comparison result;
   LargeVector<uint64_t> named;
+  uint64_t denied = 0;
   for_each_key([&](const KeyView& key) {
     named.push_back(live.hash_of(key));
     ++result.keys;
+    denied += live.holds(key) ? 0 : 1;
   });
   segments::FilterFile& newest = live.filter().newest();
   named = sorted_by_hash(named, newest.options().width);
@@ -85,6 +88,7 @@ Comparison compare_hashes(LiveFilter& live, const KeySource& for_each_key) {
   for (; !equals.done(); equals.advance()) {
     result.missing += equals.count();
   }
+  result.missing = std::max(result.missing, denied);
   return result;
 }
 

@@ -176,6 +176,18 @@ FilterSource::Triggers FilterSource::triggers() const {
   return sealed ? Triggers::kInPlace : Triggers::kUnsealed;
 }
 
+// Returns whether another filter over the same source may have made the trigger: its name is like
+// ours, but begins with another filter's.
+bool FilterSource::is_of_other_filter(const std::string& name) const {
+  const auto parts = SourceCommand::split(name);
+  return parts && std::any_of(std::begin(kEvents), std::end(kEvents), [&](const char* event) {
+           const std::string end = std::string("_source_") + event + "_";
+           return parts->first.ends_with(end) &&
+                  !equal_names(parts->first.substr(0, parts->first.size() - end.size()),
+                               store_.table());
+         });
+}
+
 std::string FilterSource::newer_trigger() const {
   const std::string table = spec().table;
   const std::vector<std::string> own = trigger_names(stored());
@@ -184,7 +196,7 @@ std::string FilterSource::newer_trigger() const {
   while (rows.next()) {
     if (rows.is_named(own)) {
       older = false;
-    } else if (!older && rows.is_of_table(table)) {
+    } else if (!older && rows.is_of_table(table) && !is_of_other_filter(rows.name())) {
       return rows.name();
     }
   }
