@@ -7,7 +7,7 @@
 #
 #   files    checksums, sqlpkg.json; the libraries need the C library alone, and export no more than
 #            their entry points; the archive's loads in the shell, renamed too, and arm64's in qemu
-#   npm      node:sqlite, better-sqlite3, bun; the types
+#   npm      node:sqlite, better-sqlite3, bun; the types; bundles of esbuild; the paths of app.asar
 #   wasm     npm's package for browsers in Node.js, Bun and Chromium; the playground's zip
 #   python   the wheel, in a new virtual environment; its plugins, by Debian's pluggy
 #   deb      .load cuckoo; C and C++ by pkg-config and find_package; purged without a trace
@@ -28,7 +28,7 @@ root=$PWD
 node_version=24.21.0
 node_windows_version=22.22.2
 npm_packages=(@oven/bun-linux-x64@1.4.5 better-sqlite3@13.2.0 typescript@7.0.2 @types/node@26.6.6
-  @types/better-sqlite3@9.6.0)
+  @types/better-sqlite3@9.6.0 esbuild@0.28.2)
 
 work_dir=$(mktemp -d)
 trap 'rm -rf "$work_dir"' EXIT
@@ -166,13 +166,16 @@ test_npm() {
   quietly "$node" install.mjs
   quietly "$node" node_modules/typescript/bin/tsc --strict --noEmit --module nodenext \
     --target es2022 --types node types.mts types.cts
+  npm_bundles "$node"
+  npm_archive "$node"
 
   # Without the platform's package, and on a platform that has none.
   mkdir "$work_dir/alone"
   cd "$work_dir/alone"
   tar -xzf "$dist/$(npm_file '')"
   error=$("$node" -p 'try { require("./package").getLoadablePath() } catch (e) { e.message }')
-  [[ $error == *"npm install sqlite-cuckoo-$here@$version" ]] || fail "package missing: $error"
+  [[ $error == *"npm install ./$(npm_file "$here"); "*"npm install sqlite-cuckoo-$here@$version" ]] ||
+    fail "package missing: $error"
   error=$("$node" -p 'Object.defineProperty(process, "platform", { value: "aix" });
     try { require("./package").getLoadablePath() } catch (e) { e.message }')
   others=$(printf '%s\n' "${platforms[@]}" | sort | sed -z 's/\n/, /g; s/, $//')
@@ -193,6 +196,41 @@ test_npm() {
     try { require("./package").getLoadablePath() } catch (e) { console.log(e.message) }')
   [[ $error == *"npm install sqlite-cuckoo-linux-x64-musl@$version" ]] || fail "musl: $error"
   cd "$root"
+}
+
+# npm_bundles node: esbuild's bundles find the library while node_modules is in reach. Elsewhere their
+# error says what to do.
+npm_bundles() {
+  local node=$1 bundle error
+  local esbuild=(node_modules/.bin/esbuild --bundle --platform=node --external:better-sqlite3
+    --external:bun:sqlite)
+  quietly "${esbuild[@]}" --format=esm ask.mjs --outfile=bundle/ask.mjs
+  quietly "${esbuild[@]}" --format=cjs ask.cjs --outfile=bundle/ask.cjs
+  quietly "${esbuild[@]}" --format=esm path.mjs --outfile=bundle/path.mjs
+  quietly "${esbuild[@]}" --format=cjs path.mjs --outfile=bundle/path.cjs
+  expect 'a bundle, ES module' "$("$node" bundle/ask.mjs node:sqlite "$setup" "$question")"
+  expect 'a bundle, CommonJS' "$("$node" bundle/ask.cjs node:sqlite "$setup" "$question")"
+  mkdir "$work_dir/away"
+  for bundle in path.mjs path.cjs; do
+    [ "$("$node" "bundle/$bundle")" = "$PWD/node_modules/sqlite-cuckoo-$here/cuckoo.so" ] ||
+      fail "the bundle $bundle"
+    cp "bundle/$bundle" "$work_dir/away/"
+    error=$("$node" "$work_dir/away/$bundle" 2>&1) && fail "the bundle $bundle, elsewhere: $error"
+    [[ $error == *'mark sqlite-cuckoo external'* ]] || fail "the bundle $bundle, elsewhere: $error"
+  done
+}
+
+# npm_archive node: with folders of the names that Electron's archive has.
+npm_archive() {
+  local path archive=$PWD/electron/app.asar library=node_modules/sqlite-cuckoo-$here/cuckoo.so
+  mkdir -p "$archive/node_modules" "$archive.unpacked/${library%/*}"
+  cp -r node_modules/sqlite-cuckoo "node_modules/sqlite-cuckoo-$here" "$archive/node_modules/"
+  cp path.mjs "$archive/"
+  path=$("$1" "$archive/path.mjs")
+  [ "$path" = "$archive/$library" ] || fail "app.asar without app.asar.unpacked: $path"
+  cp "$archive/$library" "$archive.unpacked/$library"
+  path=$("$1" "$archive/path.mjs")
+  [ "$path" = "$archive.unpacked/$library" ] || fail "app.asar.unpacked: $path"
 }
 
 # wheel_finds_library platform tag sys.platform venv: of a platform that this machine is not, pip takes

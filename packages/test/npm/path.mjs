@@ -1,0 +1,4 @@
+// Prints where the library is.
+import { getLoadablePath } from "sqlite-cuckoo";
+
+console.log(getLoadablePath());
