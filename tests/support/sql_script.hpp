@@ -59,7 +59,8 @@ inline std::string replaced(std::string sql, const std::string& what, const std:
 
 inline bool in_transaction(const Database& db) { return sqlite3_get_autocommit(db.handle()) == 0; }
 
-// All rows with the classes of their values, or what code came instead.
+// All rows with the classes of their values, or what code came instead. Texts are read as UTF-16,
+// because UTF-8 can't hold half a surrogate pair, and shown with the numbers of other than ASCII.
 inline std::vector<std::string> answer(const Database& db, const std::string& sql) {
   std::vector<std::string> rows;
   sqlite3_stmt* statement = nullptr;
@@ -69,8 +70,20 @@ inline std::vector<std::string> answer(const Database& db, const std::string& sq
     std::string row;
     for (int i = 0; i < sqlite3_column_count(statement); ++i) {
       const int type = sqlite3_column_type(statement, i);  // before the text: it makes one of it
-      const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, i));
-      row += std::to_string(type) + ":" + (text == nullptr ? "NULL" : text) + "|";
+      row += std::to_string(type) + ":";
+      if (type == SQLITE_TEXT) {
+        const auto* units = static_cast<const char16_t*>(sqlite3_column_text16(statement, i));
+        for (int left = sqlite3_column_bytes16(statement, i) / 2; left > 0; --left, ++units) {
+          const bool plain = *units >= ' ' && *units < 0x7F;
+          row += plain ? std::string(1, static_cast<char>(*units))
+                       : "\\" + std::to_string(static_cast<unsigned>(*units));
+        }
+      } else {
+        const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, i));
+        const auto size = static_cast<size_t>(sqlite3_column_bytes(statement, i));
+        row += type == SQLITE_NULL ? "NULL" : std::string(text == nullptr ? "" : text, size);
+      }
+      row += "|";
     }
     rows.push_back(row);
   }

@@ -1,5 +1,7 @@
 #include "tests/ext/filter/guard_queries.hpp"
 
+#include <algorithm>
+
 namespace cuckoo::test {
 namespace {
 
@@ -13,10 +15,30 @@ std::string all_of(const std::string& table, const std::string& call = "") {
 }
 
 // In this order two rows are equal only if all of their bytes are. By NOCASE alone 'abc' could come
-// before or after 'ABC', and DISTINCT could keep either of them.
-std::string order_of(const std::string& table) { return all_of(table, "quote"); }
+// before or after 'ABC', and DISTINCT could keep either of them. quote() makes U+FFFD of all halves
+// of surrogate pairs.
+std::string order_of(const std::string& table) {
+  return all_of(table, "quote") + ", hex(CAST(" + table + ".k AS BLOB)), hex(CAST(" + table +
+         ".u AS BLOB)), hex(CAST(" + table + ".t AS BLOB)), hex(CAST(" + table + ".v AS BLOB))";
+}
 
 }  // namespace
+
+void GuardQueries::add_texts_of(const std::string& encoding) {
+  values_.insert(values_.end(), {"'\xF0\x9F\x98\x80'", "'a' || char(0) || 'b'", "'5' || char(0)",
+                                 "char(65533)", "'a' || char(65534)", "char(65535)"});
+  if (encoding == "UTF-8") {  // there char() makes half a pair, too
+    values_.insert(values_.end(), {"char(55296)", "'a' || char(56320)", "char(65279) || 'a'"});
+    return;
+  }
+  for (std::string units : {"D800", "D801", "D8000041", "0061DC00", "D83DDE00", "0061FFFE", "FFFF",
+                            "0061FEFF", "006100000062", "00350000"}) {
+    for (size_t i = 0; encoding == "UTF-16le" && i < units.size(); i += 4) {
+      std::swap_ranges(&units[i], &units[i + 2], &units[i + 2]);
+    }
+    values_.push_back("CAST(x'" + units + "' AS TEXT)");
+  }
+}
 
 std::string GuardQueries::column(const std::string& table) {
   if (rowid_ && chance(8)) {
@@ -73,9 +95,12 @@ std::string GuardQueries::comparison(const std::string& table, bool with_o, bool
       return c + (collate ? collation() : "") + pick({" IN ", " IN ", " NOT IN "}) + list();
     case 3:
       return c + pick({" IN ", " IN ", " NOT IN "}) + values_of_o();
-    case 4:  // not of a rowid: a LEFT JOIN by it loses rows in SQLite 3.40
+    case 4:              // not of a rowid: a LEFT JOIN by it loses rows in SQLite 3.40
+      if (chance(25)) {  // not of t: a join of it with a key of another collation loses rows
+        return table + pick({".u", ".v", ".gen"}) + " GLOB 'a*'";
+      }
       return table + pick({".t", ".u", ".v", ".gen"}) +
-             pick({" LIKE 'a%'", " LIKE '5%'", " GLOB 'a*'", " NOT LIKE '%b%'"});
+             pick({" LIKE 'a%'", " LIKE '5%'", " NOT LIKE '%b%'"});
     case 5:
       return "(" + table + ".k, " + table + ".n) " + pick({"<", "<=", ">", ">=", "="}) + " (" +
              operand(with_o) + ", " + operand(with_o) + ")";
@@ -155,9 +180,7 @@ GuardQueries::Query GuardQueries::alone() {
                                 std::to_string(1 + random(9)) + " OFFSET " +
                                 std::to_string(random(3));
       return {select + where + order, true,
-              select + " FROM (SELECT " +
-                  (rowid_ ? "g.rowid AS rowid, g.rowid AS oid, g.rowid AS _rowid_, " : "") + "g.*" +
-                  where + " LIMIT -1) AS g" + order};
+              select + " FROM (SELECT " + all_with_rowids() + where + " LIMIT -1) AS g" + order};
     }
     case 5:
       return {"SELECT g.n, g.gen" + where +
@@ -206,8 +229,9 @@ GuardQueries::Query GuardQueries::inside() {
       return {"SELECT o.i FROM o WHERE " + other_column() + pick({" IN ", " NOT IN "}) +
               "(SELECT g.k FROM @T AS g WHERE " + predicate("g", false) + ")"};
     case 3:
-      return {"WITH c AS (SELECT * FROM @T AS g WHERE " + predicate("g", false) +
-              ") SELECT o.i, c.k, c.u FROM o JOIN c ON " + comparison("c", true, true)};
+      return {"WITH c AS (SELECT " + all_with_rowids() + " FROM @T AS g WHERE " +
+              predicate("g", false) + ") SELECT o.i, c.k, c.u FROM o JOIN c ON " +
+              comparison("c", true, true)};
     case 4:
       return {
           "SELECT o.i, s.gen, s.c FROM o LEFT JOIN (SELECT g.gen, count(*) AS c FROM @T AS g "
@@ -215,6 +239,43 @@ GuardQueries::Query GuardQueries::inside() {
           predicate("g", false) + " GROUP BY g.gen) AS s ON s.gen = " + other_column()};
     default:
       return {"SELECT o.i FROM o WHERE (SELECT max(g.n) " + from + ") > 2"};
+  }
+}
+
+std::string GuardQueries::write(const std::string& columns) {
+  const std::string found = "SELECT 1 FROM @T AS g WHERE ";
+  const std::string exists = pick({"", "", "NOT "}) + std::string("EXISTS (") + found;
+  const std::string of_users = "g." + pick({"k", "k", "n", "u", "t"}) + " = users." +
+                               pick({"k", "k", "n", "u", "v"}) + " AND " + predicate("g", false);
+  const std::string set = "UPDATE users SET " + pick({"k", "k", "n", "t", "u"}) + " = " + value();
+  const std::string into = "INSERT " + pick({"", "OR IGNORE ", "OR REPLACE ", "OR FAIL "}) +
+                           "INTO users(" + columns + ") ";
+  const bool id = columns.ends_with(", id");
+  switch (random(9)) {
+    case 0:
+      return "UPDATE o SET hits = hits + 1 FROM @T AS g WHERE " + predicate("g", true);
+    case 1:
+      return "UPDATE o SET hits = (SELECT count(*) FROM @T AS g WHERE " + predicate("g", true) +
+             ")";
+    case 2:
+      return "DELETE FROM o WHERE " + exists + predicate("g", true) + ")";
+    case 3:
+      return "INSERT INTO taken SELECT " + all_of("g") + " FROM @T AS g JOIN o ON " +
+             predicate("g", true);
+    case 4:
+      return set + " FROM @T AS g WHERE " + of_users;
+    case 5:
+      return set + " WHERE " + exists + of_users + ")";
+    case 6:
+      return "DELETE FROM users WHERE " + exists + of_users + ")";
+    case 7:
+      return into + "SELECT g." + pick({"k", "t", "u"}) + ", g.u, g.n + 1, g.r, g.t, g.v" +
+             (id ? ", g.n + 7" : "") + " FROM @T AS g WHERE " + predicate("g", false) +
+             " ORDER BY " + order_of("g") + " LIMIT 5";
+    default:  // each row may be what the next one asks for
+      return into + "SELECT o.x, o.y, o.i, o.q, o.z, o.c" + (id ? ", o.i" : "") + " FROM o WHERE " +
+             exists + pick({"g.k = o.x", "g.t = o.y", "g.u = o.z"}) +
+             (chance(50) ? " OR " + predicate("g", true) : "") + ") ORDER BY o.i";
   }
 }
 

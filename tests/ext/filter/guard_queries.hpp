@@ -25,7 +25,9 @@ class GuardQueries : public Script {
       : Script(seed), rowid_(rowid), keys_(std::move(keys)) {}
 
   bool chance(int percent) { return random(100) < static_cast<uint64_t>(percent); }
-  std::string value() { return pick(kGuardValues); }
+  std::string value() { return pick(values_); }
+  // Adds texts that only a database of this encoding has, and others that SQLite might change.
+  void add_texts_of(const std::string& encoding);
 
   struct Query {
     std::string sql;
@@ -33,6 +35,9 @@ class GuardQueries : public Script {
     std::string of_table = {};  // what to ask the table instead, if it is not the same
   };
   Query query();
+  // A statement that reads @T and writes o, users or a table `taken`. What it does is the same in
+  // whatever order it finds the rows. `columns` are those that it inserts into users.
+  std::string write(const std::string& columns);
   const std::vector<std::string>& keys() const { return keys_; }
   // A row's values in the key's columns, as SQL: conditions on the whole key take them.
   void set_row(std::vector<std::string> row) { row_ = std::move(row); }
@@ -41,7 +46,10 @@ class GuardQueries : public Script {
   std::string column(const std::string& table);
   std::string other_column() { return "o." + pick({"x", "y", "z", "c", "q", "m", "w"}); }
   std::string collation() {
-    return chance(15) ? " COLLATE " + pick({"NOCASE", "BINARY", "RTRIM"}) : "";
+    return chance(15) ? " COLLATE " + pick({"NOCASE", "BINARY", "RTRIM", "own"}) : "";
+  }
+  std::string all_with_rowids() {  // all columns of g, for a subquery in its place
+    return rowid_ ? "g.rowid AS rowid, g.rowid AS oid, g.rowid AS _rowid_, g.*" : "g.*";
   }
   std::string operand(bool with_o);
   std::string list();
@@ -53,6 +61,7 @@ class GuardQueries : public Script {
   Query alone();
   Query inside();
 
+  std::vector<std::string> values_{std::begin(kGuardValues), std::end(kGuardValues)};
   bool rowid_;
   std::vector<std::string> keys_;
   std::vector<std::string> row_;
