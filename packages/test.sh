@@ -108,6 +108,7 @@ test_files() {
     for name in 'Yann Collet' "${parts_of_others[@]}"; do
       grep -q "$name" "$dir/THIRD-PARTY.txt" || fail "$platform: THIRD-PARTY.txt doesn't name $name"
     done
+    [ "$platform" != linux-x64 ] || expect_sizes "$library"
     if has_deb "$platform" && ! native "$platform"; then
       load_emulated "$platform" "$library"
     fi
@@ -116,6 +117,18 @@ test_files() {
   expect 'tar.gz, in the shell' "$(ask_shell "$dir" ./cuckoo)"
   cp "$dir/cuckoo.so" "$dir/sqlite-cuckoo.so"
   expect 'renamed' "$(ask_shell "$dir" ./sqlite-cuckoo)"
+}
+
+# expect_sizes library: docs/install.md says how large it and its packages are.
+expect_sizes() {
+  local least most
+  megabytes() { awk '{ printf "%.1f\n", $1 / 1e6 }'; }
+  grep -q "library for x86-64 takes $(stat -c %s "$1" | megabytes) MB" docs/install.md ||
+    fail "$1 has $(stat -c %s "$1") bytes, docs/install.md says otherwise"
+  read -r least most < <(stat -c %s "$dist"/*sqlite?cuckoo*{amd64.deb,linux-x64.tar.gz,linux-x64-[0-9]*.tgz,manylinux*x86_64.whl} |
+    sort -n | megabytes | sed -n '1p; $p' | paste -s)
+  grep -q "package for x86-64 takes $least to $most MB" docs/install.md ||
+    fail "the packages for x86-64 have $least to $most MB, docs/install.md says otherwise"
 }
 
 # What can be said of a library for macOS elsewhere: the processor, and that it is signed. Macs with

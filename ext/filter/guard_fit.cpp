@@ -21,8 +21,9 @@ Fit fit_text(const GuardTerm& term, const GuardedColumn& column, sqlite3_value* 
   std::string buffer;
   const std::string_view text = text_bytes(value, buffer);
   const auto first = static_cast<unsigned char>(text.empty() ? '\0' : text[0]);
-  // In UTF-16, the bytes of characters beyond ASCII have another order than in UTF-8.
-  if (!column.known_collation() || first >= 0x80) {
+  // In UTF-16, the bytes of characters beyond ASCII have another order than in UTF-8. And an
+  // application may have a NOCASE of its own, with another order of ASCII.
+  if (column.known_collation() != Collation::kBinary || first >= 0x80) {
     return Fit::kLeave;
   }
   return first < ':' ? Fit::kPushColon : Fit::kPush;

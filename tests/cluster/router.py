@@ -307,13 +307,17 @@ def main(directory, keys, days):
                  if images else "") + (f"; {lost}'s were lost" if lost else ""))
         if later:
             name = later.pop(0)
+            before = dict(router.shipped)
             moved = join(name, directory, machines, router, chance, int(keys * 1.4))
+            images = sum(router.hear_of(one, False, lambda: None) for one in machines)
             if name == MACHINES[FIRST]:  # it grows in the days that come, and needs an image then
                 machines[name].call("make_room", 5)
             require(sum(machine.call("count") for machine in machines.values()) == len(present),
                     "every key has one owner after a machine came")
             print(f"{name} joined: {moved:,} keys moved to it, {100 * moved / len(present):.1f} %"
-                  " of all; all machines name the same owners")
+                  " of all; all machines name the same owners; the router heard of it at once:"
+                  f" {megabytes(router.shipped['changes'] - before['changes'])} of changes,"
+                  f" {images} image ({megabytes(router.shipped['images'] - before['images'])})")
     for name in machines:
         router.hear_of(name, False, lambda: None)
 

@@ -81,7 +81,8 @@ constexpr const char* kRebuild = "INSERT INTO seen(seen) VALUES ('rebuild')";
 // Compares the first characters alone.
 int by_first_letter(void*, int size, const void* text, int other_size, const void* other) {
   const auto first = [](int bytes, const void* from) {
-    return bytes == 0 ? 0 : std::tolower(*static_cast<const unsigned char*>(from));
+    const int c = bytes == 0 ? 0 : *static_cast<const unsigned char*>(from);
+    return c == ':' ? 1 : std::tolower(c);
   };
   return first(size, text) - first(other_size, other);
 }
