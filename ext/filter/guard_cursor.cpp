@@ -268,7 +268,7 @@ void GuardTable::Cursor::bind(sqlite3_value** values, uint32_t pushed, uint32_t 
     } else if (sqlite3_value_type(value) == SQLITE_INTEGER) {
       statement_.bind(parameter, static_cast<int64_t>(sqlite3_value_int64(value)));
     } else if (sqlite3_value_type(value) == SQLITE_TEXT) {
-      // sqlite3_bind_value() takes U+FEFF at the beginning of a UTF-16 text for a mark of its order.
+      // sqlite3_bind_value() takes U+FEFF at the beginning of a UTF-16 text for a byte order mark.
       statement_.bind_copy(parameter, text_bytes(value, text_));
     } else {
       statement_.bind(parameter, value);
