@@ -88,11 +88,6 @@ std::byte* PageSet::add(uint64_t index, bool stored) {
   return page;
 }
 
-void PageSet::add_zero(uint64_t index) {
-  assert(index < page_count_ && find(index) == nullptr);
-  point_to(kZeroPage, own_chunk(index), index);
-}
-
 void PageSet::make_list() {
   if (page_count_ > kMaxListed) {
     return;

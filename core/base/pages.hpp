@@ -75,8 +75,6 @@ class PageSet {
   // Adds an all-zero page that is not in memory yet, and returns it. `stored`: a row for it exists.
   // When memory runs out (std::bad_alloc), here and below, the pages are as they were.
   std::byte* add(uint64_t index, bool stored);
-  // Does the same, but the page stays the zero page until it is changed.
-  void add_zero(uint64_t index);
   // Makes the list(), unless there are more than kMaxListed pages. O(page_count).
   void make_list();
   void drop_list() noexcept { list_.reset(); }

@@ -106,9 +106,6 @@ class BloomFilter final : public Filter {
   bool would_outgrow(uint64_t, std::span<const uint64_t>, uint64_t) const noexcept override {
     return false;
   }
-  bool could_outgrow(uint64_t items, uint64_t adds, uint64_t capacity) const noexcept override {
-    return adds > 0 && holds(items + adds - 1, adds, capacity, 0);
-  }
   uint64_t most_items() const noexcept override;
   uint64_t united_items(uint64_t a, uint64_t b, uint64_t capacity) const noexcept override;
 

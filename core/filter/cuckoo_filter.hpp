@@ -126,8 +126,23 @@ class CuckooFilter final : public Filter {
   bool remove_copies(uint64_t hash, uint64_t copies) override;
 
   std::unique_ptr<FilterBuilder> builder(uint64_t expected, Digest digest) override;
-  uint64_t fewest_bulk_inserts() const noexcept override;
-  std::unique_ptr<BulkInserter> bulk_inserter() override;
+  // Inserts many hashes at once. The filter's pages are out of date until store(). Until then only
+  // its geometry and its counts (occupied(), overflow()) may be asked for. The final places of
+  // entries follow only from the inserts, however often store() was called. When memory runs out
+  // (std::bad_alloc) in insert(), the filter can only be destroyed. When it runs out in store(),
+  // that may be called again.
+  class BulkInserter {
+   public:
+    virtual ~BulkInserter() = default;
+    // As Filter::insert_batch(). `digest` may be null.
+    virtual uint64_t insert(std::span<const uint64_t> hashes, uint64_t* digest) = 0;
+    virtual void store() = 0;
+    virtual size_t memory_bytes() const noexcept = 0;
+  };
+  // From so many inserts on a bulk_inserter() is worth its cost. kNoBulk: there is none.
+  static constexpr uint64_t kNoBulk = ~uint64_t{0};
+  uint64_t fewest_bulk_inserts() const noexcept;
+  std::unique_ptr<BulkInserter> bulk_inserter();
 
   uint64_t items() const noexcept { return occupied_ + overflow_.items(); }
   // Returns the number of entries that a probe may meet. A cell of the overflow table is one entry,
@@ -146,9 +161,6 @@ class CuckooFilter final : public Filter {
   }
   bool would_outgrow(uint64_t removes, std::span<const uint64_t> adds,
                      uint64_t capacity) const noexcept override;
-  bool could_outgrow(uint64_t, uint64_t adds, uint64_t capacity) const noexcept override {
-    return entries() + adds > capacity;
-  }
   uint64_t most_items() const noexcept override { return occupied_ + overflow_.items(); }
   uint64_t united_items(uint64_t a, uint64_t b, uint64_t) const noexcept override { return a + b; }
 

@@ -318,7 +318,7 @@ class CuckooFilter::Inserter final : public BulkInserter {
   Buckets buckets_;
 };
 
-std::unique_ptr<BulkInserter> CuckooFilter::bulk_inserter() {
+std::unique_ptr<CuckooFilter::BulkInserter> CuckooFilter::bulk_inserter() {
   if (ArrayBuckets<uint16_t>::fit(*this)) {
     return std::make_unique<Inserter<ArrayBuckets<uint16_t>>>(*this);
   }

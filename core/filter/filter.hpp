@@ -96,20 +96,6 @@ class FilterBuilder {
   size_t count_ = 0;
 };
 
-// Inserts many hashes at once. The filter's pages are out of date until store(). Until then only
-// its geometry and its counts (occupied(), overflow()) may be asked for. The final places of
-// entries follow only from the inserts, however often store() was called. When memory runs out
-// (std::bad_alloc) in insert(), the filter can only be destroyed. When it runs out in store(), that
-// may be called again.
-class BulkInserter {
- public:
-  virtual ~BulkInserter() = default;
-  // As Filter::insert_batch(). `digest` may be null.
-  virtual uint64_t insert(std::span<const uint64_t> hashes, uint64_t* digest) = 0;
-  virtual void store() = 0;
-  virtual size_t memory_bytes() const noexcept = 0;
-};
-
 class Filter {
  public:
   enum class Answer : uint8_t { kAbsent = 0, kPresent = 1, kNotLoaded = 2 };
@@ -170,10 +156,6 @@ class Filter {
   virtual bool remove_copies(uint64_t hash, uint64_t count) = 0;
   enum class Digest : bool { kNone, kSum };
   virtual std::unique_ptr<FilterBuilder> builder(uint64_t expected, Digest digest) = 0;
-  // From so many inserts on a bulk_inserter() is worth its cost. kNoBulk: there is none.
-  static constexpr uint64_t kNoBulk = ~uint64_t{0};
-  virtual uint64_t fewest_bulk_inserts() const noexcept { return kNoBulk; }
-  virtual std::unique_ptr<BulkInserter> bulk_inserter() { return nullptr; }
   // Adds everything of another filter of the same kind and geometry. A Bloom filter must also have
   // the same page size. If `poll` stops it, a part of the other filter is in.
   Status unite(const Filter& other, const Poll& poll = nullptr) { return do_unite(other, poll); }
@@ -214,9 +196,6 @@ class Filter {
   // be told before, returns false; then ask outgrown() afterwards.
   virtual bool would_outgrow(uint64_t removes, std::span<const uint64_t> adds,
                              uint64_t capacity) const noexcept = 0;
-  // Returns true if it could be outgrown after adds of so many keys that it doesn't have, as if all
-  // were folded.
-  virtual bool could_outgrow(uint64_t items, uint64_t adds, uint64_t capacity) const noexcept = 0;
   // Returns how many items it has after a filter of `b` items was united into it, which had `a`
   // itself. In a multiset that is their sum. Keys of a set may have been in both. So there the
   // cells in use give an estimate, which is no less than each had. It is above `capacity` only if

@@ -60,7 +60,6 @@ class Log {
     return end_.number + (end_.entries.size() + fresh_.size()) / row_capacity_;
   }
 
-  uint64_t fresh_entries() const noexcept { return fresh_.size(); }  // that are in no stored row
 
   void append(uint64_t entry) { fresh_.push_back(entry); }
   // Appends one entry of so many copies, at most kMostCopies. It adds two or three to position(),

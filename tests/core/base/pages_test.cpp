@@ -90,7 +90,6 @@ TEST(PageSet, I4_zero_pages_are_shared_until_they_are_changed) {
   PageSet pages(5000, kBytes);
   std::byte* const mine = pages.add(600, true);
   mine[3] = std::byte{3};
-  pages.add_zero(601);
   pages.complete();
   const std::byte* const zero = pages.find(601);
   for (uint64_t i = 0; i < pages.page_count(); ++i) {
@@ -187,7 +186,6 @@ TEST(PageSet, next_backed_finds_each_page_of_its_own) {
     for (const uint64_t index : own) {
       pages.add(index, false);
     }
-    pages.add_zero(2);
     if (complete) {
       pages.complete();
     }
@@ -225,7 +223,6 @@ TEST(PageSet, I6_the_list_says_what_find_says_whatever_happens) {
     expect_same();
     pages.add(3, true)[0] = std::byte{1};
     pages.add(700, false);
-    pages.add_zero(701);
     expect_same();
     pages.share(3);
     expect_same();
