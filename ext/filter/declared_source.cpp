@@ -105,7 +105,7 @@ bool DeclaredSource::detach() {
 void DeclaredSource::check_triggers() {
   if (triggers_) {
     sound_triggers_.update(live_.store().db(), live_.schema(), true,
-                           [this] { source().check_triggers(); });
+                           [this] { return source().check_triggers(); });
   }
 }
 
@@ -120,6 +120,10 @@ std::optional<DeclaredSource::TriggerEvent> DeclaredSource::event_of(sqlite3_val
   }
   if (word->suffix != suffix_) {
     return TriggerEvent::kOfOthers;
+  }
+  if (std::exchange(may_be_renamed_, false)) {  // not yet a fact if it wrote: that may be undone
+    stored_names_.update(live_.store().db(), live_.schema(), true,
+                         [this] { return !source().store_names(); });
   }
   return word->removes ? TriggerEvent::kDelete : TriggerEvent::kInsert;
 }
@@ -138,10 +142,11 @@ void DeclaredSource::rebuild(uint64_t capacity) {
   FilterSource from = source();
   load(from, capacity);
   if (triggers_) {
-    const bool sound =
-        from.triggers() == FilterSource::Triggers::kInPlace && from.newer_trigger().empty();
-    from.store_names();
-    if (!sound) {
+    const bool sound = from.triggers() == FilterSource::Triggers::kInPlace &&
+                       from.newer_trigger().empty() && !from.has_leftovers();
+    if (sound) {
+      (void)from.store_names();
+    } else {
       from.detach_triggers();
       from.create_triggers();
     }

@@ -47,6 +47,8 @@ class DeclaredSource {
     kOfOthers,  // the trigger isn't the filter's (FilterSource, I5)
   };
   std::optional<TriggerEvent> event_of(sqlite3_value* command);
+  // Called when a transaction begins to write to the filter.
+  void begin() noexcept { may_be_renamed_ = triggers_; }
   // Called when SQLite plans a statement on the table. Throws if the triggers may have missed a
   // change.
   void check_triggers();
@@ -68,6 +70,8 @@ class DeclaredSource {
   std::string suffix_;  // of the triggers; SQLite reads both with the schema
   SourceSpec chosen_;   // at CREATE
   SchemaFact sound_triggers_;
+  SchemaFact stored_names_;      // that they are the triggers' names
+  bool may_be_renamed_ = false;  // since the last change by a trigger in another transaction
 };
 
 }  // namespace cuckoo

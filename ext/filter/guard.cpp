@@ -62,11 +62,12 @@ GuardTable::GuardTable(const ModuleArguments& arguments)
   }
   auto& known = connection_.kept<KnownTables>().tables;
   try {
-    if (arguments.creating) {
+    const bool compares = arguments.creating && has_filter();
+    if (compares) {
       find_filter();
     }
     learn_table();
-    if (arguments.creating) {
+    if (compares) {
       compare_with_filter();
     }
     known.insert_or_assign(known_as, table_);
@@ -230,15 +231,21 @@ void GuardTable::compare_with_key(size_t index, const ColumnDomain& key) const {
 // Looks at filter and table again if the schema changed. SQLite then plans every statement anew,
 // and best_index() calls this. Throws SqlError.
 void GuardTable::look() {
-  if (!looked_.update(db_, schema_, ever_looked_, [this] { look_anew(); })) {
+  if (!looked_.update(db_, schema_, ever_looked_, [this] { return look_anew(); })) {
     live_ = nullptr;
   }
 }
 
-void GuardTable::look_anew() {
+bool GuardTable::look_anew() {
   find_filter();
   const GuardedTable declared = table_;
   learn_table();
+  if (declared.columns.empty()) {
+    table_ = declared;
+    throw wrong(
+        "its filter was missing when this connection first read the guard; open the"
+        " database anew");
+  }
   if (!declared.same_declaration(table_)) {
     const std::string name = std::exchange(table_, declared).name;
     throw wrong("the columns of " + name +
@@ -258,6 +265,7 @@ void GuardTable::look_anew() {
   trigger_inserts_ = trigger_inserts_rows_into(db_, schema_, table_.name);
   problem_.clear();
   ever_looked_ = true;
+  return true;
 }
 
 std::shared_ptr<LiveFilter> GuardTable::filter() {
@@ -340,14 +348,18 @@ void GuardTable::drop_oldest_idle() noexcept {
 void GuardTable::refuse_self_insert() const {
   int triggers_run = 1;
   sqlite3_db_config(db_, SQLITE_DBCONFIG_ENABLE_TRIGGER, -1, &triggers_run);
-  if ((options_.has("stale") || triggers_run == 0) &&
-      sqlite3_txn_state(db_, nullptr) == SQLITE_TXN_WRITE &&
-      (trigger_inserts_ ? runs_writing_statement(db_)
-                        : running_statement_inserts_rows_into(db_, table_.name))) {
+  if ((live_ != nullptr && live_->follows_source() && triggers_run != 0) ||
+      sqlite3_txn_state(db_, nullptr) != SQLITE_TXN_WRITE) {
+    return;
+  }
+  if (trigger_inserts_ ? runs_writing_statement(db_)
+                       : running_statement_inserts_rows_into(db_, table_.name)) {
     throw wrong(
-        "a statement that inserts into " + table_.name +
-        " would read its own rows here, because no trigger keeps the filter in step; read " +
-        table_.name + " itself in it");
+        (trigger_inserts_
+             ? "a trigger inserts into " + table_.name +
+                   ", and a statement that writes might read those rows here"
+             : "a statement that inserts into " + table_.name + " would read its own rows here") +
+        ", because no trigger keeps the filter in step; read " + table_.name + " itself in it");
   }
 }
 

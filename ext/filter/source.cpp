@@ -35,15 +35,6 @@ int64_t checksum(const Texts& texts) {
   return crc32c(bytes_of(all));
 }
 
-// Returns "table(key, …)".
-std::string source_text(const SourceSpec& source) {
-  std::string keys;
-  for (const std::string& key : source.keys) {
-    append_item(keys, ", ", key);
-  }
-  return sql_text(R"("%w")", source.table.c_str()) + "(" + keys + ")";
-}
-
 // Parses a text of column_list().
 std::optional<std::vector<SourceSpec::Column>> parse_columns(std::string_view list) {
   std::vector<SourceSpec::Column> columns;
@@ -148,6 +139,14 @@ bool learn_names(std::string_view trigger, const char* row, const std::string& r
 }
 
 }  // namespace
+
+std::string source_text(const SourceSpec& source) {
+  std::string keys;
+  for (const std::string& key : source.keys) {
+    append_item(keys, ", ", key);
+  }
+  return sql_text(R"("%w")", source.table.c_str()) + "(" + keys + ")";
+}
 
 std::string SourceCommand::new_suffix() {
   uint32_t number = 0;
@@ -294,19 +293,18 @@ void FilterSource::for_each_row(const RowVisitor& visit) const {
   }
 }
 
-bool is_of_no_filter(sqlite3* db, const std::string& schema, const std::string& row) {
-  constexpr std::string_view kAfterFilter = "_source_row_";
-  const auto parts = SourceCommand::split(row);
-  if (!parts || !parts->first.ends_with(kAfterFilter)) {
-    return false;
+bool is_suffix_of(sqlite3* db, const std::string& schema, const std::string& filter,
+                  std::string_view suffix) {
+  try {
+    const auto options = FilterStore(db, schema, filter).read_options();
+    const auto found = options.find("triggers");
+    return found != options.end() && found->second.text == suffix;
+  } catch (const SqlError& error) {
+    if (!is_finding(error.code())) {
+      throw;
+    }
+    return false;  // there is no such filter; other extensions have tables of such names, too
   }
-  const std::string filter(parts->first.substr(0, parts->first.size() - kAfterFilter.size()));
-  if (!SchemaRows(db, schema, "type = 'table'").find(filter + "_config")) {
-    return true;
-  }
-  const auto options = FilterStore(db, schema, filter).read_options();
-  const auto found = options.find("triggers");
-  return found == options.end() || found->second.text != parts->second;
 }
 
 std::string FilterSource::name() const { return shown(store_.schema(), spec()); }

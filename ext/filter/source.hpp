@@ -38,6 +38,9 @@
 
 namespace cuckoo {
 
+// Returns "table(key, …)", as %_config has it.
+std::string source_text(const SourceSpec& source);
+
 // Returns how many keys the source has. Throws SqlError.
 uint64_t count_source(sqlite3* db, const std::string& schema, const SourceSpec& source);
 
@@ -85,7 +88,9 @@ class FilterSource {
 
   void create_triggers();
   void drop_triggers();
-  void store_names();      // stores the triggers' names in the option, so triggers may be dropped
+  // Stores the names that SQLite has renamed in the triggers, so the triggers may be dropped.
+  // Returns false if they are stored already.
+  bool store_names();
   void detach_triggers();  // drops them; create_triggers() makes them again, under another name too
   enum class Triggers {
     kInPlace,   // all of them, since the filter made them
@@ -96,7 +101,10 @@ class FilterSource {
   // Returns the name of a trigger on the source that is newer than these, so that SQLite runs it
   // before them; empty if there is none.
   std::string newer_trigger() const;
-  void check_triggers() const;
+  // Throws if they are not in place. Returns false if the schema is being changed.
+  [[nodiscard]] bool check_triggers() const;
+  // Returns whether a schema that was replayed left triggers of another suffix.
+  bool has_leftovers() const;
 
  private:
   sqlite3* db() const noexcept { return store_.db(); }
@@ -106,6 +114,12 @@ class FilterSource {
   }
   std::vector<std::string> trigger_names(const Stored& stored) const;
   bool is_of_other_filter(const std::string& name) const;
+  // What the schema has under this filter's names, with any suffix.
+  struct Own {
+    bool table = false;
+    std::string name, suffix;
+  };
+  std::vector<Own> own_objects() const;
   void create_plain_triggers(const SourceColumn& from, const std::string& of, const Stored& stored);
   void create_computing_triggers(const SourceSpec& from, const std::string& of,
                                  const Stored& stored);
@@ -119,7 +133,8 @@ class FilterSource {
 std::optional<SourceSpec> source_of(sqlite3* db, const std::string& schema,
                                     const std::string& filter);
 
-// Returns whether `row` is the name of a SourceRow, and no filter has that suffix. Throws SqlError.
-bool is_of_no_filter(sqlite3* db, const std::string& schema, const std::string& row);
+// Returns whether there is a filter of that name whose triggers have that suffix. Throws SqlError.
+bool is_suffix_of(sqlite3* db, const std::string& schema, const std::string& filter,
+                  std::string_view suffix);
 
 }  // namespace cuckoo

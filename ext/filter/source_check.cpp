@@ -114,8 +114,8 @@ void check_source(LiveFilter& live, const CheckedSource& source) {
   TupleKey tuple;
   std::string buffer;
   const KeyDomain domain(live.key_form(), 0);
-  if (source.triggers) {
-    from.check_triggers();
+  if (source.triggers && !from.check_triggers()) {
+    throw SqlError(SQLITE_LOCKED, live.table() + ": the schema is being changed");
   }
   const KeySource keys = [&](const auto& visit) {
     from.for_each_row([&](std::span<sqlite3_value*> values) {

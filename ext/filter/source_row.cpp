@@ -78,7 +78,14 @@ void SourceRow::make(sqlite3* db, const std::string& schema, const std::string& 
 }
 
 void SourceRow::create() const {
-  if (!connection_.kept<Making>().source_row && !is_of_no_filter(db_, schema_, name_)) {
+  constexpr std::string_view kAfterFilter = "_source_row_";
+  const auto parts = SourceCommand::split(name_);
+  const bool named = parts && parts->first.ends_with(kAfterFilter);
+  if (!connection_.kept<Making>().source_row &&
+      (!named ||
+       is_suffix_of(db_, schema_,
+                    std::string(parts->first.substr(0, parts->first.size() - kAfterFilter.size())),
+                    parts->second))) {
     throw SqlError(SQLITE_ERROR, name_ + ": a filter's triggers need this table of " + kModule +
                                      ", and only the filter makes it");
   }
@@ -97,7 +104,7 @@ std::string SourceRow::declaration() const {
     append_item(columns, ", ", column);
   }
   for (size_t i = 1; i <= columns_.size(); ++i) {
-    append_item(columns, ", ", "\"value " + std::to_string(i) + "\" HIDDEN");
+    append_item(columns, ", ", "\"cuckoo_value " + std::to_string(i) + "\" HIDDEN");
   }
   return "CREATE TABLE x(" + columns + ")";
 }

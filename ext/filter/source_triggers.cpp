@@ -176,15 +176,18 @@ FilterSource::Triggers FilterSource::triggers() const {
   return sealed ? Triggers::kInPlace : Triggers::kUnsealed;
 }
 
-// Returns whether another filter over the same source may have made the trigger: its name is like
-// ours, but begins with another filter's.
+// Returns whether another filter over the same source made the trigger: its name is like ours, but
+// with another filter's name and suffix.
 bool FilterSource::is_of_other_filter(const std::string& name) const {
   const auto parts = SourceCommand::split(name);
   return parts && std::any_of(std::begin(kEvents), std::end(kEvents), [&](const char* event) {
            const std::string end = std::string("_source_") + event + "_";
-           return parts->first.ends_with(end) &&
-                  !equal_names(parts->first.substr(0, parts->first.size() - end.size()),
-                               store_.table());
+           if (!parts->first.ends_with(end)) {
+             return false;
+           }
+           const std::string filter(parts->first.substr(0, parts->first.size() - end.size()));
+           return !equal_names(filter, store_.table()) &&
+                  is_suffix_of(db(), store_.schema(), filter, parts->second);
          });
 }
 
@@ -203,9 +206,8 @@ std::string FilterSource::newer_trigger() const {
   return {};
 }
 
-// Drops those with another suffix, too.
-void FilterSource::drop_triggers() {
-  std::vector<std::string> drops;
+std::vector<FilterSource::Own> FilterSource::own_objects() const {
+  std::vector<Own> all;
   SchemaRows rows(db(), store_.schema(), "type IN ('trigger', 'table')");
   while (rows.next()) {
     const std::string name = rows.name();
@@ -216,45 +218,61 @@ void FilterSource::drop_triggers() {
     const auto is_for = [&](const char* what) {
       return equal_names(name, own_name(what, std::string(parts->second)));
     };
-    if (SourceRow::is_made_by(rows.sql()) && is_for("row")) {
-      drops.emplace_back("DROP TABLE");
-    } else if (rows.table() != name &&
-               std::any_of(std::begin(kEvents), std::end(kEvents), is_for)) {
-      drops.emplace_back("DROP TRIGGER");
-    } else {
-      continue;
+    const bool table = is_for("row") && SourceRow::is_made_by(rows.sql());
+    const bool trigger =
+        rows.table() != name && std::any_of(std::begin(kEvents), std::end(kEvents), is_for);
+    if (table || trigger) {
+      all.push_back({table, name, std::string(parts->second)});
     }
-    drops.back() += sql_text(R"( "%w"."%w")", store_.schema().c_str(), name.c_str());
   }
-  for (const std::string& drop : drops) {
-    execute(db(), drop);
+  return all;
+}
+
+bool FilterSource::has_leftovers() const {
+  const std::string suffix = stored().suffix;
+  const std::vector<Own> all = own_objects();
+  return std::any_of(all.begin(), all.end(),
+                     [&suffix](const Own& one) { return one.suffix != suffix; });
+}
+
+// Drops those with another suffix, too.
+void FilterSource::drop_triggers() {
+  for (const Own& one : own_objects()) {
+    execute(db(), sql_text(one.table ? R"(DROP TABLE "%w"."%w")" : R"(DROP TRIGGER "%w"."%w")",
+                           store_.schema().c_str(), one.name.c_str()));
   }
 }
 
-void FilterSource::store_names() {
+bool FilterSource::store_names() {
   Stored now = stored();
-  now.source = spec();
+  const SourceSpec renamed = spec();
+  if (source_text(renamed) == source_text(now.source) &&
+      column_list(renamed, "") == column_list(now.source, "")) {
+    return false;
+  }
+  now.source = renamed;
   store(now);
+  return true;
 }
 
 // Stores in the option the names that only the triggers knew, and drops the triggers.
 void FilterSource::detach_triggers() {
-  store_names();
+  (void)store_names();
   drop_triggers();
 }
 
-void FilterSource::check_triggers() const {
+bool FilterSource::check_triggers() const {
   Triggers found = Triggers::kInPlace;
   try {
     found = triggers();
   } catch (const SqlError& error) {
-    if (undoes_transaction(error.code())) {
+    if (!may_be_amid_ddl(error.code())) {
       throw;
     }
-    return;  // the schema is being changed, so SQLite will plan this statement again
+    return false;  // SQLite will plan this statement again
   }
   if (found == Triggers::kInPlace) {
-    return;
+    return true;
   }
   const std::string what = found == Triggers::kGone
                                ? "are gone (dropped, perhaps with the source)"

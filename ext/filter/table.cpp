@@ -87,8 +87,10 @@ void FilterTable::rename(const std::string& name) {
 bool FilterTable::best_index(sqlite3_index_info* info) {
   source_.check_triggers();
   if (key_.domain().form.collations != 0) {  // SQLite plans statements anew if one is replaced
-    collations_.update(db_, live_->schema(), true,
-                       [this] { key_.refuse_replaced_collations(db_); });
+    collations_.update(db_, live_->schema(), true, [this] {
+      key_.refuse_replaced_collations(db_);
+      return true;
+    });
   }
   binary_probes_.forget_ended();
   plan_probe(info, key_);

@@ -46,6 +46,10 @@ class FilterTable : public StoredTable<LiveFilter> {
   bool best_index(sqlite3_index_info* info);
   bool update(int count, sqlite3_value** values, sqlite3_int64& rowid);
   void rename(const std::string& name);
+  void begin() noexcept {
+    StoredTable::begin();
+    source_.begin();
+  }
 
   const KeyColumns& key() const noexcept { return key_; }
   BinaryProbes& binary_probes() noexcept { return binary_probes_; }

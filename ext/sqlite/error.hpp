@@ -84,6 +84,13 @@ inline bool may_pass(int code) noexcept {
   return primary == SQLITE_BUSY || primary == SQLITE_LOCKED || undoes_transaction(code);
 }
 
+// Returns whether SQLite may report this code for a schema that is being changed. It will plan the
+// statement again then.
+inline bool may_be_amid_ddl(int code) noexcept {
+  const int primary = code & 0xFF;
+  return primary == SQLITE_ERROR || primary == SQLITE_SCHEMA || primary == SQLITE_LOCKED;
+}
+
 // Returns whether a failure with this code says something about a table: it is missing or damaged.
 inline bool is_finding(int code) noexcept {
   const int primary = code & 0xFF;

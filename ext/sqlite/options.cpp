@@ -317,11 +317,12 @@ Options::Options(const std::string& table, std::span<const OptionSpec> specs,
     }
     const size_t equals = find_equals(argument);
     if (equals == std::string_view::npos) {
-      if (!tolerant && !values_.empty()) {
-        throw SqlError(SQLITE_ERROR, after_option(table, argument));
-      }
       if (!tolerant) {
         refuse_option_as_column(table, specs, argument);
+        refuse_option_as_column(table, other_.specs, argument);
+      }
+      if (!tolerant && !values_.empty()) {
+        throw SqlError(SQLITE_ERROR, after_option(table, argument));
       }
       columns_.push_back(parse_column(table, argument, rules));
       continue;

@@ -12,10 +12,9 @@ namespace cuckoo {
 class SchemaFact {
  public:
   // Calls find() in a read transaction if the fact no longer holds, or never did. It holds once
-  // find() returns. Sometimes SQLite can't read the schema, because it is being changed, and will
-  // plan the statement again. Then returns false if the fact was `known`, otherwise throws SQLite's
-  // error. Also throws SqlError for a failure that undid the transaction, and anything that find()
-  // throws.
+  // find() returns true. Sometimes SQLite can't read the schema, because it is being changed, and
+  // will plan the statement again. Then returns false if the fact was `known`, otherwise throws
+  // SQLite's error. Also throws SqlError for any other failure, and anything that find() throws.
   template <class Find>
   bool update(sqlite3* db, const std::string& schema, bool known, Find&& find) {
     ReadTransaction transaction;
@@ -27,12 +26,14 @@ class SchemaFact {
       found_in_ = {};
       transaction = ReadTransaction(db, schema);
     } catch (const SqlError& error) {
-      if (undoes_transaction(error.code()) || !known) {
+      if (!known || !may_be_amid_ddl(error.code())) {
         throw;
       }
       return false;
     }
-    find();
+    if (!find()) {
+      return false;
+    }
     transaction.end();
     found_in_ = std::move(transaction);
     return true;

@@ -174,6 +174,8 @@ TEST(CreateColumn, called_like_an_option_has_a_type_or_double_quotes) {
   expect_arguments_refused(
       "cuckoo_filter", {{"email TEXT, unique", {"unique is an option: write unique = on"}},
                         {"email TEXT, 'growth'", {"growth is an option: write growth = on"}},
+                        {"email TEXT, capacity = 9, unique", {"write unique = on"}},
+                        {"email TEXT, counting", {"counting is an option"}},
                         {"Capacity", {"capacity is an option: write capacity = "}},
                         {"email, 'capacity=100'", {"write capacity=100, without"}},
                         {"email, capacity = 1,000,000", {"a number has no commas", "1000000"}}});

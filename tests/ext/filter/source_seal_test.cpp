@@ -242,6 +242,38 @@ TEST_P(SourceSeal, is_whole_again_when_it_is_rolled_back) {
   expect_cured(db_);
 }
 
+// An authorizer hides the triggers, or a row of the filter is damaged. The filter does not know
+// whether its triggers are there, and must not believe it.
+TEST_P(SourceSeal, that_cannot_be_read_is_not_whole) {
+  QuickDatabase other(file_);
+  const auto hide = [](void*, int action, const char* table, const char* column, const char*,
+                       const char*) {
+    return action == SQLITE_READ && std::string(table).starts_with("sqlite_") &&
+                   std::string(column) == "sql"
+               ? SQLITE_DENY
+               : SQLITE_OK;
+  };
+  sqlite3_set_authorizer(other.handle(), hide, nullptr);
+  db_.run(drop_of_own(db_, "f", "insert") + "; INSERT INTO t(a) VALUES ('missed')");
+  const auto expect_no_answer = [&] {
+    EXPECT_NE(other.attempt("SELECT filter_contains('f', 'missed')").code, SQLITE_OK);
+    EXPECT_NE(other.attempt("SELECT t.a FROM t JOIN f ON f.key = t.a").code, SQLITE_OK);
+  };
+  expect_no_answer();
+  sqlite3_set_authorizer(other.handle(), nullptr, nullptr);
+  expect_no_answer();
+  other.run("INSERT INTO f(f) VALUES ('rebuild')");
+  expect_in_step(other);
+  for (const char* damage : {"DELETE FROM f_config WHERE key = 'source_crc'",
+                             "UPDATE f_config SET value = 'off' WHERE key = 'triggers'"}) {
+    SCOPED_TRACE(damage);
+    other.run("BEGIN; {}; CREATE TABLE x(a)", damage);
+    expect_no_answer();
+    other.run("ROLLBACK");
+    expect_in_step(other);
+  }
+}
+
 // --- what happens to a database in its life ------------------------------------------------------
 
 TEST_P(SourceSeal, stays_whole_through_other_ddl) {
@@ -344,6 +376,25 @@ TEST_P(SourceSeal, of_a_schema_that_is_replayed_is_whole) {
     db.gives("DROP TABLE f; SELECT name FROM sqlite_schema", "t");
     db.run("INSERT INTO t(a) VALUES ('still')");
   }
+  Database db;  // 'rebuild' takes the triggers of the script away, also those that are older
+  db.run("CREATE TABLE t(a); " + saved() + ";" + create());
+  db.run("INSERT INTO f(f) VALUES ('rebuild')");
+  EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema WHERE type = 'trigger'"), 3);
+}
+
+// SQLite renames table and column in the triggers. The filter stores the new names at the next
+// change, so it still knows them when the triggers are gone.
+TEST_P(SourceSeal, that_is_gone_after_a_rename_leaves_the_new_names) {
+  db_.run("BEGIN; INSERT INTO t(a) VALUES ('first'); ALTER TABLE t RENAME TO u; COMMIT");
+  db_.run("SAVEPOINT s; INSERT INTO u(a) VALUES ('undone'); ROLLBACK TO s; RELEASE s");
+  db_.run("ALTER TABLE u RENAME COLUMN a TO b; INSERT INTO u(b) VALUES ('x')");
+  db_.run("CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT); INSERT INTO t(a) VALUES ('of another')");
+  db_.run(
+      "CREATE TABLE copy(id INTEGER PRIMARY KEY, b TEXT, a TEXT); INSERT INTO copy(id, b) SELECT "
+      "id,"
+      " b FROM u; DROP TABLE u; ALTER TABLE copy RENAME TO u; INSERT INTO f(f) VALUES ('rebuild')");
+  expect_in_step(db_, "f", "u", "b");
+  db_.gives("SELECT filter_contains('f', 'x') - filter_contains('f', 'of another')", 1);
 }
 
 // Two databases with the same history: nothing but the suffix tells one schema from the other.

@@ -27,7 +27,7 @@ constexpr char kMake[] =
     "CREATE VIRTUAL TABLE wi USING"
     " cuckoo_filter(k, capacity = 40, fpr = 0.05, generations = 3, seed = 17);"
     "CREATE VIRTUAL TABLE s USING"
-    " cuckoo_filter(w, source = words(w), triggers = on, capacity = 60, seed = 18);"
+    " cuckoo_filter(w, source = words(w), triggers = off, capacity = 60, seed = 18);"
     "INSERT INTO c SELECT 'key ' || i FROM n WHERE i <= 50;"
     "INSERT INTO c(c) VALUES ('rebuild');"
     "INSERT INTO c SELECT 'key 1' FROM n WHERE i <= 20; DELETE FROM c WHERE k = 'key 2';"
@@ -39,7 +39,8 @@ constexpr char kMake[] =
     "INSERT INTO le SELECT 'key ' || i FROM n WHERE i <= 40;"
     "INSERT INTO wi SELECT i FROM n WHERE i <= 30; INSERT INTO wi(wi) VALUES ('rotate');"
     "INSERT INTO wi SELECT i FROM n WHERE i > 70;"
-    "UPDATE words SET w = 'changed' WHERE rowid = 3; DELETE FROM words WHERE rowid = 4;";
+    "UPDATE words SET w = 'changed' WHERE rowid = 3; DELETE FROM words WHERE rowid = 4;"
+    "INSERT INTO s(s) VALUES ('rebuild');";
 
 constexpr char kGoOn[] =
     "INSERT INTO c SELECT 'more ' || i FROM n; DELETE FROM c WHERE k = 'key 4';"
@@ -51,7 +52,8 @@ constexpr char kGoOn[] =
     "INSERT INTO le VALUES ('x');"
     "INSERT INTO wi(wi) VALUES ('rotate'); INSERT INTO wi VALUES ('x');"
     "INSERT INTO wi(wi) VALUES ('rotate');"
-    "UPDATE words SET w = upper(w) WHERE rowid < 9; INSERT INTO words VALUES ('new');";
+    "UPDATE words SET w = upper(w) WHERE rowid < 9; INSERT INTO words VALUES ('new');"
+    "INSERT INTO s(s) VALUES ('rebuild');";
 
 constexpr const char* kTables[] = {"c", "off", "b", "bl", "co", "le", "wi", "s"};
 
