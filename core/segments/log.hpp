@@ -60,7 +60,6 @@ class Log {
     return end_.number + (end_.entries.size() + fresh_.size()) / row_capacity_;
   }
 
-
   void append(uint64_t entry) { fresh_.push_back(entry); }
   // Appends one entry of so many copies, at most kMostCopies. It adds two or three to position(),
   // or one for a single copy.
