@@ -121,11 +121,24 @@ std::optional<DeclaredSource::TriggerEvent> DeclaredSource::event_of(sqlite3_val
   if (word->suffix != suffix_) {
     return TriggerEvent::kOfOthers;
   }
-  if (std::exchange(may_be_renamed_, false)) {  // not yet a fact if it wrote: that may be undone
-    stored_names_.update(live_.store().db(), live_.schema(), true,
-                         [this] { return !source().store_names(); });
+  if (std::exchange(may_be_renamed_, false)) {
+    store_new_names();
   }
   return word->removes ? TriggerEvent::kDelete : TriggerEvent::kInsert;
+}
+
+// A damaged row, or an authorizer that hides the schema, must not keep anybody from writing to the
+// source.
+void DeclaredSource::store_new_names() {
+  try {
+    stored_names_.update(live_.store().db(), live_.schema(), true, [this] {
+      return !source().store_names();  // what it wrote may be undone: then it is no fact yet
+    });
+  } catch (const SqlError& error) {
+    if (undoes_transaction(error.code())) {
+      throw;
+    }
+  }
 }
 
 void DeclaredSource::load(const FilterSource& from, uint64_t capacity) {

@@ -61,6 +61,7 @@ class DeclaredSource {
   SourceSpec parse(const Options& options) const;
   void resolve(const Options& options);
   void read_stored();
+  void store_new_names();
   void load(const FilterSource& from, uint64_t capacity);
 
   LiveFilter& live_;

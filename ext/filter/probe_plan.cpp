@@ -125,9 +125,8 @@ void plan_probe(sqlite3_index_info* info, const KeyColumns& key) {
   info->idxNum = refusal_of(probes, key.count(), unprobed);
   const bool refused = info->idxNum != kCountPlan && info->idxNum != kSomeRowsPlan;
   info->estimatedCost = refused ? kRefusedCost : kCountCost;
-  if (refused) {
-    describe_plan(info, "an error: no " + key.equalities("=?"));
-  }
+  describe_plan(info, refused ? "an error: no " + key.equalities("=?")
+                              : "a count; an error if keys are read");
   info->estimatedRows = 1000000;
 }
 

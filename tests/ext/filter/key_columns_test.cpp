@@ -144,6 +144,11 @@ TEST_F(KeyColumns, a_probe_needs_a_value_for_each) {
     EXPECT_NE(plan_of(db, sql).find("an error: no user_id=? AND item_id=?"), std::string::npos)
         << plan_of(db, sql);
   }
+  db.run("CREATE VIRTUAL TABLE one USING cuckoo_filter(email)");
+  for (const char* sql : {"SELECT count(*) FROM one", "SELECT * FROM one", "DELETE FROM one"}) {
+    EXPECT_NE(plan_of(db, sql).find("a count; an error if keys are read"), std::string::npos)
+        << plan_of(db, sql);
+  }
 }
 
 TEST_F(KeyColumns, filter_contains_takes_one_value_for_each) {

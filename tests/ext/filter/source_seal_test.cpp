@@ -260,6 +260,7 @@ TEST_P(SourceSeal, that_cannot_be_read_is_not_whole) {
     EXPECT_NE(other.attempt("SELECT t.a FROM t JOIN f ON f.key = t.a").code, SQLITE_OK);
   };
   expect_no_answer();
+  other.run("UPDATE t SET a = 'written' WHERE a = 'older'");
   sqlite3_set_authorizer(other.handle(), nullptr, nullptr);
   expect_no_answer();
   other.run("INSERT INTO f(f) VALUES ('rebuild')");
@@ -269,6 +270,7 @@ TEST_P(SourceSeal, that_cannot_be_read_is_not_whole) {
     SCOPED_TRACE(damage);
     other.run("BEGIN; {}; CREATE TABLE x(a)", damage);
     expect_no_answer();
+    other.run("UPDATE t SET a = 'changed' WHERE a = 'old'");
     other.run("ROLLBACK");
     expect_in_step(other);
   }
