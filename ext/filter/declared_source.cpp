@@ -6,6 +6,7 @@
 #include "core/filter/sizing.hpp"
 #include "ext/filter/intake.hpp"
 #include "ext/filter/live_filter.hpp"
+#include "ext/sqlite/function.hpp"
 
 namespace cuckoo {
 

@@ -4,6 +4,7 @@
 
 #include "core/base/bytes.hpp"
 #include "core/base/checksum.hpp"
+#include "core/filter/kind.hpp"
 
 #include "ext/filter/store.hpp"
 #include "ext/sqlite/schema_rows.hpp"
