@@ -1,5 +1,6 @@
 // filter_guard: what it declares, how it plans, what it sees; guard_model_test.cpp has its answers.
 #include "tests/support/sql_samples.hpp"
+#include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
 namespace filter_guard_test {

@@ -4,6 +4,7 @@
 
 #include "tests/support/database.hpp"
 #include "tests/support/names.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace filter_source_trigger_test {
