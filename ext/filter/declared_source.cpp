@@ -76,7 +76,7 @@ uint64_t DeclaredSource::capacity() const {
 
 void DeclaredSource::create() {
   FilterSource from = source();
-  suffix_ = triggers_ ? SourceCommand::new_suffix() : std::string();
+  suffix_ = triggers_ ? SourceName::new_suffix() : std::string();
   from.store({chosen_, key_.types(), {}, suffix_});
   load(from, 0);
   live_.finish_create();

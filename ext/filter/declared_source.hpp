@@ -9,6 +9,9 @@
 //       be dropped. Every use of the filter throws the damage.
 //   I3  with triggers, only 'rebuild' may remove keys that the source still has
 //       (refuse_losing_keys()).
+//   I4  once a trigger has written in a transaction that began after a renaming of the source, the
+//       stored names are the new ones. Whether they are is asked once a transaction, and found out
+//       once a schema: a roll-back of what was stored leaves it to the next transaction.
 #pragma once
 
 #include <cstdint>
@@ -72,7 +75,7 @@ class DeclaredSource {
   SourceSpec chosen_;   // at CREATE
   SchemaFact sound_triggers_;
   SchemaFact stored_names_;      // that they are the triggers' names
-  bool may_be_renamed_ = false;  // since the last change by a trigger in another transaction
+  bool may_be_renamed_ = false;  // I4: true until a trigger writes in this transaction
 };
 
 }  // namespace cuckoo

@@ -231,19 +231,22 @@ void GuardTable::compare_with_key(size_t index, const ColumnDomain& key) const {
 // Looks at filter and table again if the schema changed. SQLite then plans every statement anew,
 // and best_index() calls this. Throws SqlError.
 void GuardTable::look() {
-  if (!looked_.update(db_, schema_, ever_looked_, [this] { return look_anew(); })) {
+  if (!looked_.update(db_, schema_, ever_looked_, [this] {
+        look_anew();
+        return true;
+      })) {
     live_ = nullptr;
   }
 }
 
-bool GuardTable::look_anew() {
+void GuardTable::look_anew() {
   find_filter();
   const GuardedTable declared = table_;
   learn_table();
   if (declared.columns.empty()) {
     table_ = declared;
     throw wrong(
-        "its filter was missing when this connection first read the guard; open the"
+        "its filter or its table was missing when this connection first read the guard; open the"
         " database anew");
   }
   if (!declared.same_declaration(table_)) {
@@ -265,7 +268,6 @@ bool GuardTable::look_anew() {
   trigger_inserts_ = trigger_inserts_rows_into(db_, schema_, table_.name);
   problem_.clear();
   ever_looked_ = true;
-  return true;
 }
 
 std::shared_ptr<LiveFilter> GuardTable::filter() {

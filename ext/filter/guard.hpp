@@ -71,7 +71,7 @@ class GuardTable {
   bool has_filter() const;
   void learn_table();
   void look();
-  bool look_anew();
+  void look_anew();
   void compare_with_filter();
   void compare_with_key(size_t index, const ColumnDomain& key) const;
   void find_filter();

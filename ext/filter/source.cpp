@@ -36,6 +36,15 @@ int64_t checksum(const Texts& texts) {
   return crc32c(bytes_of(all));
 }
 
+// Returns "table(key, …)".
+std::string source_text(const SourceSpec& source) {
+  std::string keys;
+  for (const std::string& key : source.keys) {
+    append_item(keys, ", ", key);
+  }
+  return sql_text(R"("%w")", source.table.c_str()) + "(" + keys + ")";
+}
+
 // Parses a text of column_list().
 std::optional<std::vector<SourceSpec::Column>> parse_columns(std::string_view list) {
   std::vector<SourceSpec::Column> columns;
@@ -88,19 +97,12 @@ std::string select_keys(const std::string& schema, const SourceSpec& source) {
 // Throws if a column is gone, because SQLite takes "name" for a text if there is no such column.
 void expect_columns(sqlite3* db, const std::string& schema, const SourceSpec& source) {
   const std::vector<ColumnInfo> all = columns_of(db, schema, source.table);
-  const auto expect = [&all](const std::string& name) {
-    if (std::none_of(all.begin(), all.end(),
-                     [&name](const ColumnInfo& one) { return equal_names(one.name, name); })) {
+  for (const SourceSpec::Column& column : source.used_columns()) {
+    if (find_column(all, column.now) == nullptr) {
       throw SqlError(SQLITE_ERROR,
                      "no such table or column any more; drop the filter, or give the"
                      " source its name again");
     }
-  };
-  if (source.is_plain()) {
-    expect(source.column().column);
-  }
-  for (const SourceSpec::Column& column : source.columns) {
-    expect(column.now);
   }
 }
 
@@ -141,20 +143,6 @@ bool learn_names(std::string_view trigger, const char* row, const std::string& r
 
 }  // namespace
 
-std::string source_text(const SourceSpec& source) {
-  std::string keys;
-  for (const std::string& key : source.keys) {
-    append_item(keys, ", ", key);
-  }
-  return sql_text(R"("%w")", source.table.c_str()) + "(" + keys + ")";
-}
-
-std::string SourceCommand::new_suffix() {
-  uint32_t number = 0;
-  sqlite3_randomness(sizeof number, &number);
-  return sql_text("%08x", number);
-}
-
 std::optional<SourceCommand> SourceCommand::parse(std::string_view text) noexcept {
   constexpr std::string_view kInsert = "insert ";
   constexpr std::string_view kDelete = "delete ";
@@ -166,13 +154,36 @@ std::optional<SourceCommand> SourceCommand::parse(std::string_view text) noexcep
   return SourceCommand{event == kDelete, suffix};
 }
 
-std::optional<std::pair<std::string_view, std::string_view>> SourceCommand::split(
-    std::string_view name) noexcept {
-  const size_t at = name.size() - std::min(name.size(), kSuffixLength);
-  if (!is_suffix(name.substr(at))) {
+std::string SourceName::new_suffix() {
+  uint32_t number = 0;
+  sqlite3_randomness(sizeof number, &number);
+  return sql_text("%08x", number);
+}
+
+std::optional<SourceName> SourceName::parse(const std::string& name) {
+  constexpr std::string_view kBetween = "_source_";
+  const std::string all = lower(name);
+  const size_t between = all.rfind(kBetween);
+  const size_t end = all.rfind('_');
+  if (between == std::string::npos || end < between + kBetween.size() ||
+      !is_suffix(std::string_view(all).substr(end + 1))) {
     return std::nullopt;
   }
-  return std::pair(name.substr(0, at), name.substr(at));
+  const size_t what = between + kBetween.size();
+  return SourceName{all.substr(0, between), all.substr(what, end - what), all.substr(end + 1)};
+}
+
+bool SourceName::is_used(sqlite3* db, const std::string& schema) const {
+  try {
+    const auto options = FilterStore(db, schema, filter).read_options();
+    const auto found = options.find("triggers");
+    return found != options.end() && found->second.text == suffix;
+  } catch (const SqlError& error) {
+    if ((error.code() & 0xFF) != SQLITE_ERROR) {
+      throw;
+    }
+    return false;  // there is no such filter; other extensions have tables of such names, too
+  }
 }
 
 uint64_t count_source(sqlite3* db, const std::string& schema, const SourceSpec& source) {
@@ -275,6 +286,18 @@ SourceSpec FilterSource::spec() const {
   return source;
 }
 
+bool FilterSource::store_names() {
+  Stored now = stored();
+  const SourceSpec renamed = spec();
+  if (source_text(renamed) == source_text(now.source) &&
+      column_list(renamed, "") == column_list(now.source, "")) {
+    return false;
+  }
+  now.source = renamed;
+  store(now);
+  return true;
+}
+
 void FilterSource::for_each_row(const RowVisitor& visit) const {
   const SourceSpec from = spec();
   const std::string& schema = store_.schema();
@@ -291,20 +314,6 @@ void FilterSource::for_each_row(const RowVisitor& visit) const {
   } catch (const SqlError& error) {
     throw SqlError(error.code(),
                    store_.table() + ": source " + shown(schema, from) + ": " + error.message());
-  }
-}
-
-bool is_suffix_of(sqlite3* db, const std::string& schema, const std::string& filter,
-                  std::string_view suffix) {
-  try {
-    const auto options = FilterStore(db, schema, filter).read_options();
-    const auto found = options.find("triggers");
-    return found != options.end() && found->second.text == suffix;
-  } catch (const SqlError& error) {
-    if (!is_finding(error.code())) {
-      throw;
-    }
-    return false;  // there is no such filter; other extensions have tables of such names, too
   }
 }
 

@@ -14,7 +14,6 @@
 //       it. If these triggers are made anew, they are the newest.
 //   I4  the rows of %_config about the source have a checksum. stored() throws if they were changed
 //       from outside, because otherwise the key would silently have another type.
-//
 //   I5  only the filter's own triggers change it. Their names end in its suffix, and they hand it
 //       over with each key (SourceCommand). A schema that is replayed (`.schema`) makes triggers of
 //       another suffix beside them. The filter takes no notice of these, and drops them with its
@@ -38,25 +37,31 @@
 
 namespace cuckoo {
 
-// Returns "table(key, …)", as %_config has it.
-std::string source_text(const SourceSpec& source);
-
 // Returns how many keys the source has. Throws SqlError.
 uint64_t count_source(sqlite3* db, const std::string& schema, const SourceSpec& source);
 
 // What a trigger of a filter says in the filter's command column: "insert 0123abcd" or
-// "delete 0123abcd", where 0123abcd is the suffix.
+// "delete 0123abcd". 0123abcd is the suffix, which CREATE draws.
 struct SourceCommand {
   bool removes = false;
   std::string_view suffix;
 
-  // Returns a new suffix, at random.
-  static std::string new_suffix();
-  // Returns nothing if the text is no such word.
+  // Returns nothing if the text says something else.
   static std::optional<SourceCommand> parse(std::string_view text) noexcept;
-  // Returns the suffix at the end of a name, and what stands before it; nothing if there is none.
-  static std::optional<std::pair<std::string_view, std::string_view>> split(
-      std::string_view name) noexcept;
+};
+
+// The name of what a filter makes for its source: <filter>_source_insert_0123abcd, and the same
+// with update, delete and row.
+struct SourceName {
+  std::string filter;
+  std::string what;  // an event, or "row" (source_row.hpp)
+  std::string suffix;
+
+  static std::string new_suffix();
+  // Returns nothing if it is a name of another kind. All is in lower case.
+  static std::optional<SourceName> parse(const std::string& name);
+  // Returns whether there is such a filter, and its triggers have that suffix. Throws SqlError.
+  bool is_used(sqlite3* db, const std::string& schema) const;
 };
 
 class FilterSource {
@@ -114,10 +119,10 @@ class FilterSource {
   }
   std::vector<std::string> trigger_names(const Stored& stored) const;
   bool is_of_other_filter(const std::string& name) const;
-  // What the schema has under this filter's names, with any suffix.
+  // What the schema has of this filter, with any suffix.
   struct Own {
-    bool table = false;
-    std::string name, suffix;
+    SourceName name;
+    std::string drop;  // the statement
   };
   std::vector<Own> own_objects() const;
   void create_plain_triggers(const SourceColumn& from, const std::string& of, const Stored& stored);
@@ -132,9 +137,5 @@ class FilterSource {
 // opening the filter. Throws SqlError if there is no such filter, or its rows are damaged.
 std::optional<SourceSpec> source_of(sqlite3* db, const std::string& schema,
                                     const std::string& filter);
-
-// Returns whether there is a filter of that name whose triggers have that suffix. Throws SqlError.
-bool is_suffix_of(sqlite3* db, const std::string& schema, const std::string& filter,
-                  std::string_view suffix);
 
 }  // namespace cuckoo

@@ -52,20 +52,13 @@ void SourceRow::make(sqlite3* db, const std::string& schema, const std::string& 
   } permit(connection->kept<Making>().source_row);
   std::string columns;
   const std::vector<ColumnInfo> all = columns_of(db, schema, source.table);
-  std::vector<SourceSpec::Column> used = source.columns;
-  if (source.is_plain()) {
-    const std::string column = source.column().column;
-    used.push_back({column, column});
-  }
-  for (const SourceSpec::Column& column : used) {
-    const auto info = std::find_if(all.begin(), all.end(), [&column](const ColumnInfo& one) {
-      return equal_names(one.name, column.now);
-    });
+  for (const SourceSpec::Column& column : source.used_columns()) {
+    const ColumnInfo* const info = find_column(all, column.now);
     const char* collation = nullptr;
     const int code =
         sqlite3_table_column_metadata(db, schema.c_str(), source.table.c_str(), column.now.c_str(),
                                       nullptr, &collation, nullptr, nullptr, nullptr);
-    if (info == all.end() || code != SQLITE_OK) {
+    if (info == nullptr || code != SQLITE_OK) {
       throw SqlError(SQLITE_ERROR, name + ": source " + shown(schema, source) +
                                        ": no such column " + printable(column.now));
     }
@@ -78,14 +71,9 @@ void SourceRow::make(sqlite3* db, const std::string& schema, const std::string& 
 }
 
 void SourceRow::create() const {
-  constexpr std::string_view kAfterFilter = "_source_row_";
-  const auto parts = SourceCommand::split(name_);
-  const bool named = parts && parts->first.ends_with(kAfterFilter);
-  if (!connection_.kept<Making>().source_row &&
-      (!named ||
-       is_suffix_of(db_, schema_,
-                    std::string(parts->first.substr(0, parts->first.size() - kAfterFilter.size())),
-                    parts->second))) {
+  const std::optional<SourceName> name = SourceName::parse(name_);
+  const bool of_replay = name && name->what == "row" && !name->is_used(db_, schema_);
+  if (!connection_.kept<Making>().source_row && !of_replay) {
     throw SqlError(SQLITE_ERROR, name_ + ": a filter's triggers need this table of " + kModule +
                                      ", and only the filter makes it");
   }

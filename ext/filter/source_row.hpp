@@ -16,8 +16,8 @@
 //   I2  a trigger with a rowid below the table's has been there since its filter made it.
 //   I3  only the filter makes the table with its suffix. Any other CREATE of it fails, both with
 //       the extension (create()) and without it (no such module). If it was dropped, no trigger is
-//       below it. A table with another suffix can be made: a schema that is replayed makes one, and
-//       it is nobody's.
+//       below it. A table with another suffix can be made, because a schema that is replayed makes
+//       one. No filter uses it.
 //   I4  VACUUM and the backup API keep the order, because SQLite copies triggers and virtual tables
 //       after all else, in their order. A .dump does not, because it writes virtual tables before
 //       triggers. A change of sqlite_schema by hand (writable_schema) may forge anything.

@@ -81,10 +81,8 @@ class Judge {
   }
 
   SourceKey column_key(const std::string& name, const std::vector<ColumnInfo>& all) const {
-    const auto column = std::find_if(all.begin(), all.end(), [&name](const ColumnInfo& one) {
-      return equal_names(one.name, name);
-    });
-    if (column == all.end()) {
+    const ColumnInfo* const column = find_column(all, name);
+    if (column == nullptr) {
       refuse(source_.keys.size() > 1 ? printable(name) + ": no such column" : "no such column");
     }
     const char* collation_text = nullptr;
@@ -121,11 +119,8 @@ class Judge {
       if (token->kind != Kind::kWord && token->kind != Kind::kName) {
         continue;
       }
-      const auto column = std::find_if(all.begin(), all.end(), [&text](const ColumnInfo& one) {
-        return equal_names(one.name, text);
-      });
-      if (column != all.end()) {
-        named[static_cast<size_t>(column - all.begin())] = true;
+      if (const ColumnInfo* const column = find_column(all, text); column != nullptr) {
+        named[static_cast<size_t>(column - all.data())] = true;
       } else if (token->text.starts_with('"')) {  // SQLite might take it for a text
         refuse(printable(token->text) + ": no such column; write a text in single quotes");
       } else if (is_rowid_name(text)) {
@@ -203,6 +198,14 @@ bool SourceSpec::is_of_columns() const {
          });
 }
 
+std::vector<SourceSpec::Column> SourceSpec::used_columns() const {
+  if (!is_plain()) {
+    return columns;
+  }
+  const std::string name = column().column;
+  return {{name, name}};
+}
+
 std::string SourceSpec::name_now(const std::string& name) const {
   const auto column = std::find_if(columns.begin(), columns.end(), [&name](const Column& one) {
     return equal_names(one.name, name);
@@ -250,6 +253,13 @@ std::vector<SourceKey> resolve_source(sqlite3* db, const std::string& filter,
     judge.expect_columns();
   }
   return keys;
+}
+
+const ColumnInfo* find_column(const std::vector<ColumnInfo>& all, const std::string& name) {
+  const auto found = std::find_if(all.begin(), all.end(), [&name](const ColumnInfo& one) {
+    return equal_names(one.name, name);
+  });
+  return found == all.end() ? nullptr : &*found;
 }
 
 std::vector<ColumnInfo> columns_of(sqlite3* db, const std::string& schema,

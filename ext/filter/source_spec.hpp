@@ -43,6 +43,8 @@ struct SourceSpec {
   bool is_of_columns() const;
   // Returns the column of a plain source.
   SourceColumn column() const { return {table, column_of(keys[0]).value_or("")}; }
+  // Returns `columns`, or the column of a plain source, under its present name.
+  std::vector<Column> used_columns() const;
   // Returns the name that a column has in the table now, given the one in the expressions.
   std::string name_now(const std::string& name) const;
   // Returns the table's column of each key, as the table names it now. Only if is_of_columns().
@@ -76,6 +78,8 @@ struct ColumnInfo {
 // Returns the columns of that table that an expression can name; none if there is no such table.
 std::vector<ColumnInfo> columns_of(sqlite3* db, const std::string& schema,
                                    const std::string& table);
+// Returns the column of that name, or null.
+const ColumnInfo* find_column(const std::vector<ColumnInfo>& all, const std::string& name);
 
 // Returns a type that has the same affinity and is safe in a declaration. A column's own type may
 // be any word, and some (HIDDEN) have a meaning there.

@@ -12,10 +12,10 @@ namespace {
 // A filter that can't delete has no trigger for the last.
 constexpr const char* kEvents[] = {"insert", "update", "delete"};
 
-// A command removes an old value, so no trigger reads the filter. While the filter
-// refuses to be asked, a trigger that read it would fail, and with it the change of the source.
-// Also, if a statement has read a table, SQLite first copies the rows that it inserts into that
-// table, which takes as long as all the rest.
+// A command removes an old value, so no trigger reads the filter. While the filter refuses to be
+// asked, a trigger that read it would fail, and with it the change of the source. Also, if a
+// statement has read a table, SQLite first copies the rows that it inserts into that table, which
+// takes as long as all the rest.
 constexpr char kInsertTrigger[] =
     "CREATE TRIGGER \"%w\".\"%w\" AFTER INSERT ON \"%w\" WHEN new.\"%w\" IS NOT NULL"
     " BEGIN INSERT INTO \"%w\"(\"%w\", \"%w\") VALUES ('insert %s', new.\"%w\"); END";
@@ -45,25 +45,20 @@ void FilterSource::create_triggers() {
   // would rename in the list.
   std::string of;
   bool listed = true;
-  const auto list = [&](const std::string& name) {
-    const auto column = std::find_if(all.begin(), all.end(), [&name](const ColumnInfo& one) {
-      return equal_names(one.name, name);
-    });
-    if (column == all.end()) {
+  for (const SourceSpec::Column& used : from.used_columns()) {
+    const ColumnInfo* const column = find_column(all, used.now);
+    if (column == nullptr) {
       throw SqlError(SQLITE_ERROR, store_.table() + ": source " + shown(store_.schema(), from) +
                                        ": no such table or column");
     }
     listed = listed && !column->generated && !column->rowid;
-    append_item(of, ", ", sql_text(R"("%w")", name.c_str()));
-  };
+    append_item(of, ", ", sql_text(R"("%w")", used.now.c_str()));
+  }
+  of = listed ? "OF " + of : "";
   if (from.is_plain()) {
-    list(from.column().column);
-    create_plain_triggers(from.column(), listed ? "OF " + of : "", now);
+    create_plain_triggers(from.column(), of, now);
   } else {
-    for (const SourceSpec::Column& column : from.columns) {
-      list(column.now);
-    }
-    create_computing_triggers(from, listed ? "OF " + of : "", now);
+    create_computing_triggers(from, of, now);
   }
   SourceRow::make(db(), store_.schema(), own_name("row", now.suffix), from);
 }
@@ -176,19 +171,11 @@ FilterSource::Triggers FilterSource::triggers() const {
   return sealed ? Triggers::kInPlace : Triggers::kUnsealed;
 }
 
-// Returns whether another filter over the same source made the trigger: its name is like ours, but
-// with another filter's name and suffix.
+// Returns whether another filter over the same source made the trigger.
 bool FilterSource::is_of_other_filter(const std::string& name) const {
-  const auto parts = SourceCommand::split(name);
-  return parts && std::any_of(std::begin(kEvents), std::end(kEvents), [&](const char* event) {
-           const std::string end = std::string("_source_") + event + "_";
-           if (!parts->first.ends_with(end)) {
-             return false;
-           }
-           const std::string filter(parts->first.substr(0, parts->first.size() - end.size()));
-           return !equal_names(filter, store_.table()) &&
-                  is_suffix_of(db(), store_.schema(), filter, parts->second);
-         });
+  const std::optional<SourceName> parsed = SourceName::parse(name);
+  return parsed && !equal_names(parsed->filter, store_.table()) &&
+         parsed->is_used(db(), store_.schema());
 }
 
 std::string FilterSource::newer_trigger() const {
@@ -210,19 +197,17 @@ std::vector<FilterSource::Own> FilterSource::own_objects() const {
   std::vector<Own> all;
   SchemaRows rows(db(), store_.schema(), "type IN ('trigger', 'table')");
   while (rows.next()) {
-    const std::string name = rows.name();
-    const auto parts = SourceCommand::split(name);
-    if (!parts) {
+    std::optional<SourceName> name = SourceName::parse(rows.name());
+    if (!name || !equal_names(name->filter, store_.table())) {
       continue;
     }
-    const auto is_for = [&](const char* what) {
-      return equal_names(name, own_name(what, std::string(parts->second)));
-    };
-    const bool table = is_for("row") && SourceRow::is_made_by(rows.sql());
-    const bool trigger =
-        rows.table() != name && std::any_of(std::begin(kEvents), std::end(kEvents), is_for);
-    if (table || trigger) {
-      all.push_back({table, name, std::string(parts->second)});
+    const bool row = name->what == "row" && SourceRow::is_made_by(rows.sql());
+    const bool event =
+        std::find(std::begin(kEvents), std::end(kEvents), name->what) != std::end(kEvents);
+    if (row || (event && !rows.is_of_table(rows.name()))) {  // no table that has a trigger's name
+      all.push_back(
+          {std::move(*name), sql_text(row ? R"(DROP TABLE "%w"."%w")" : R"(DROP TRIGGER "%w"."%w")",
+                                      store_.schema().c_str(), rows.name().c_str())});
     }
   }
   return all;
@@ -232,27 +217,14 @@ bool FilterSource::has_leftovers() const {
   const std::string suffix = stored().suffix;
   const std::vector<Own> all = own_objects();
   return std::any_of(all.begin(), all.end(),
-                     [&suffix](const Own& one) { return one.suffix != suffix; });
+                     [&suffix](const Own& one) { return one.name.suffix != suffix; });
 }
 
 // Drops those with another suffix, too.
 void FilterSource::drop_triggers() {
   for (const Own& one : own_objects()) {
-    execute(db(), sql_text(one.table ? R"(DROP TABLE "%w"."%w")" : R"(DROP TRIGGER "%w"."%w")",
-                           store_.schema().c_str(), one.name.c_str()));
+    execute(db(), one.drop);
   }
-}
-
-bool FilterSource::store_names() {
-  Stored now = stored();
-  const SourceSpec renamed = spec();
-  if (source_text(renamed) == source_text(now.source) &&
-      column_list(renamed, "") == column_list(now.source, "")) {
-    return false;
-  }
-  now.source = renamed;
-  store(now);
-  return true;
 }
 
 // Stores in the option the names that only the triggers knew, and drops the triggers.

@@ -1,15 +1,7 @@
 # run.sh's scenario by ActiveRecord, with Ruby's sqlite3: active_record_client.rb DIRECTORY
 require 'active_record'
 require 'active_record/connection_adapters/sqlite3_adapter'
-
-$stdout.set_encoding('UTF-8')
-PATH = File.join(ARGV[0], 'client.db')
-TABLES = %w[users seen ids kv ring].freeze
-ADA, BOB, ZOE = 'ada@example.org', 'bob@example.org', 'zoë@例え.jp'
-DORA, EVE, FRED = 'dora@example.org', 'eve@example.org', 'fred@example.org'
-GINA, HANA = 'gina@example.org', 'hana@example.org'
-LARGE = 2**53 + 1
-LARGEST = 2**63 - 1
+require_relative 'scenario'
 
 # ActiveRecord calls configure_connection for each new connection of its pool.
 module LoadCuckoo
@@ -79,20 +71,6 @@ end
 
 def doc(name)
   value('SELECT doc FROM kv WHERE name = ?', name)
-end
-
-def show(step, *values)
-  puts "#{step}: #{values.map { |value| value.nil? ? 'NULL' : value }.join(' ')}"
-end
-
-def refused(word, text)
-  "no error, #{yield}"
-rescue ActiveRecord::ActiveRecordError => e
-  e.message.include?(text) ? word : e.message
-end
-
-def own(what, ok)
-  puts "own: #{ok ? 'ok' : 'FAILED'} #{what}"
 end
 
 db = connect

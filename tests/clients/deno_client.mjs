@@ -1,22 +1,11 @@
 // run.sh's scenario by Deno's node:sqlite: deno_client.mjs DIRECTORY
 import { DatabaseSync } from 'node:sqlite';
-import { extension, numbers, own, refused, scalar, scenario } from './scenario.mjs';
+import { extension, inTransaction, numbers, own, refused, scalar, scenario } from './scenario.mjs';
 
 function open(path) {
   const db = new DatabaseSync(path, { allowExtension: true, readBigInts: true });
   db.loadExtension('cuckoo');
   return db;
-}
-
-function inTransaction(db, work) {
-  db.exec('BEGIN');
-  try {
-    work();
-    db.exec('COMMIT');
-  } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK');
-    throw error;
-  }
 }
 
 console.log(`client: node:sqlite of Deno ${Deno.version.deno}, SQLite`,

@@ -1,23 +1,12 @@
 // run.sh's scenario by Node's own node:sqlite: node_sqlite_client.mjs DIRECTORY
 import { DatabaseSync } from 'node:sqlite';
-import { extension, numbers, own, scalar, scenario } from './scenario.mjs';
+import { extension, inTransaction, numbers, own, scalar, scenario } from './scenario.mjs';
 import { webChecks } from './web.mjs';
 
 function open(path) {
   const db = new DatabaseSync(path, { allowExtension: true, readBigInts: true });
   db.loadExtension(extension);
   return db;
-}
-
-function inTransaction(db, work) {
-  db.exec('BEGIN');
-  try {
-    work();
-    db.exec('COMMIT');
-  } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK');
-    throw error;
-  }
 }
 
 console.log(`client: node:sqlite of Node.js ${process.versions.node}, SQLite`,

@@ -1,14 +1,6 @@
 # run.sh's scenario by Ruby's sqlite3: ruby_client.rb DIRECTORY
 require 'sqlite3'
-
-$stdout.set_encoding('UTF-8')
-PATH = File.join(ARGV[0], 'client.db')
-TABLES = %w[users seen ids kv ring].freeze
-ADA, BOB, ZOE = 'ada@example.org', 'bob@example.org', 'zoë@例え.jp'
-DORA, EVE, FRED = 'dora@example.org', 'eve@example.org', 'fred@example.org'
-GINA, HANA = 'gina@example.org', 'hana@example.org'
-LARGE = 2**53 + 1
-LARGEST = 2**63 - 1
+require_relative 'scenario'
 DOC = 'SELECT doc FROM kv WHERE name = ?'.freeze
 
 def connect(path = PATH)
@@ -25,20 +17,6 @@ end
 
 def insert_all(db, sql, rows)
   db.prepare(sql) { |statement| rows.each { |row| statement.execute(*row) } }
-end
-
-def show(step, *values)
-  puts "#{step}: #{values.map { |value| value.nil? ? 'NULL' : value }.join(' ')}"
-end
-
-def refused(word, text)
-  "no error, #{yield}"
-rescue SQLite3::Exception => e
-  e.message.include?(text) ? word : e.message
-end
-
-def own(what, ok)
-  puts "own: #{ok ? 'ok' : 'FAILED'} #{what}"
 end
 
 db = connect

@@ -29,6 +29,18 @@ export function show(step, ...values) {
     value === null ? 'NULL' : typeof value === 'boolean' ? Number(value) : String(value)));
 }
 
+// A transaction of node:sqlite, which has nothing of its own for one.
+export function inTransaction(db, work) {
+  db.exec('BEGIN');
+  try {
+    work();
+    db.exec('COMMIT');
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK');
+    throw error;
+  }
+}
+
 // The word if the action is an error with that text, else what it did.
 export function refused(word, text, action) {
   try {

@@ -1,14 +1,6 @@
 # run.sh's scenario by Sequel, with Ruby's sqlite3: sequel_client.rb DIRECTORY
 require 'sequel'
-
-$stdout.set_encoding('UTF-8')
-PATH = File.join(ARGV[0], 'client.db')
-TABLES = %i[users seen ids kv ring].freeze
-ADA, BOB, ZOE = 'ada@example.org', 'bob@example.org', 'zoë@例え.jp'
-DORA, EVE, FRED = 'dora@example.org', 'eve@example.org', 'fred@example.org'
-GINA, HANA = 'gina@example.org', 'hana@example.org'
-LARGE = 2**53 + 1
-LARGEST = 2**63 - 1
+require_relative 'scenario'
 
 # Sequel calls after_connect for each new connection of its pool.
 LOAD = proc do |connection|
@@ -31,20 +23,6 @@ def doc(db, name)
   db[:kv].where(name: name).get(:doc)
 end
 
-def show(step, *values)
-  puts "#{step}: #{values.map { |value| value.nil? ? 'NULL' : value }.join(' ')}"
-end
-
-def refused(word, text)
-  "no error, #{yield}"
-rescue Sequel::Error => e
-  e.message.include?(text) ? word : e.message
-end
-
-def own(what, ok)
-  puts "own: #{ok ? 'ok' : 'FAILED'} #{what}"
-end
-
 db = Sequel.sqlite(PATH, after_connect: LOAD)
 puts "client: Sequel #{Sequel.version}, SQLite #{db.get(Sequel.function(:sqlite_version))}"
 db.run(File.read(File.join(__dir__, 'schema.sql'), encoding: 'UTF-8'))
@@ -62,7 +40,7 @@ db.transaction do
   db[:ring].import(%i[node weight], [['cache1', 1], ['cache2', 1], ['größe3', 2]])
   db[:requests].import([:email], [[EVE], [BOB], [ZOE]])
 end
-show('inserts', *TABLES.map { |table| db[table].count })
+show('inserts', *TABLES.map { |table| db[table.to_sym].count })
 
 db[:requests].join(:seen, [:email]).join(:users, [:email]).order(Sequel[:users][:id])
              .select_map([Sequel[:users][:id], Sequel[:users][:email]])
@@ -92,7 +70,7 @@ db.disconnect
 
 db = connect
 show('reopen', db[:seen].count, doc(db, 'greeting'),
-     *TABLES.drop(1).map { |table| db.get(Sequel.function(:cuckoo_check, table.to_s)) })
+     *TABLES.drop(1).map { |table| db.get(Sequel.function(:cuckoo_check, table)) })
 
 image = db.get(Sequel.function(:filter_export, 'seen'))
 db[:copy].insert(copy: 'import', email: Sequel.blob(image))

@@ -132,7 +132,8 @@ TEST(GuardCreate, before_its_filter_is_an_error_at_first_use) {
     db.run(kUsers);
     db.run(kSeen);
     db.run("INSERT INTO users(email, n) VALUES ('a', 1)");
-    db.refuses("SELECT * FROM guarded", {"guarded: its filter was missing", "open the database"});
+    db.refuses("SELECT * FROM guarded",
+               {"guarded: its filter or its table was missing", "open the database"});
   }
   QuickDatabase db(folder.file("order.db"));
   db.gives("SELECT n FROM guarded WHERE email = 'a'", "1");

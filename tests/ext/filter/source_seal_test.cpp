@@ -131,6 +131,15 @@ TEST_P(SourceSeal, is_broken_by_one_trigger_that_is_made_again) {
   }
 }
 
+TEST_P(SourceSeal, is_broken_by_a_trigger_that_is_made_again_in_capitals) {
+  const std::string name = own_name(db_, "f", "insert");
+  const std::string sql =
+      db_.text("SELECT replace(sql, name, upper(name)) FROM sqlite_schema WHERE name = '{}'", name);
+  db_.run("DROP TRIGGER {}; INSERT INTO t(a) VALUES ('gap'); {}", name, sql);
+  expect_refuses(db_);
+  expect_cured(db_);
+}
+
 TEST_P(SourceSeal, is_broken_in_one_transaction) {
   const std::string sql = saved();
   db_.run("BEGIN; {}INSERT INTO t(a) VALUES ('gap'); {}", drops(), sql);
