@@ -87,5 +87,7 @@ printf 'CUCKOO_SHARE=%s CUCKOO_MODEL_FIRST=%s\n' "$CUCKOO_SHARE" "$CUCKOO_MODEL_
 
 [ -z "${LEFT_OUT-}" ] || tests+=(--exclude-regex "$LEFT_OUT")
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
+# A fifth of the time: SQLite allocates much, and in deep stacks.
+export ASAN_OPTIONS="${ASAN_OPTIONS:-quarantine_size_mb=32:malloc_context_size=8}"
 exec ctest --test-dir "$build_dir" --output-on-failure --no-tests=error --parallel 2 \
   "${tests[@]}"

@@ -31,7 +31,9 @@ class Judge {
   void expect_table() const {
     SchemaRows tables(db_, schema_, "type IN ('table', 'view')");
     if (!tables.find(source_.table)) {
-      refuse("no such table in this schema");
+      refuse(source_.table.find('.') == std::string::npos
+                 ? "no such table in this schema"
+                 : "no such table; a source is in its filter's schema, and is named without it");
     }
     if (tables.root_page() == 0) {
       refuse("expected an ordinary table, not a view or a virtual table");

@@ -94,20 +94,21 @@ void refuse_option_as_column(const std::string& table, std::span<const OptionSpe
   });
   if (spec != specs.end()) {
     const std::string option(spec->name);
-    throw SqlError(SQLITE_ERROR, table + ": " + option + " is an option: write " + option + " = " +
-                                     (spec->kind == OptionKind::kSwitch ? "on" : "…") +
-                                     " (a column of that name has a type or double quotes: \"" +
-                                     option + "\")");
+    const bool one_word = !spec->words.empty() && spec->words.find(' ') == std::string_view::npos;
+    std::string value(spec->kind == OptionKind::kWord && one_word ? spec->words : "…");
+    value = spec->kind == OptionKind::kSwitch ? "on" : value;
+    throw SqlError(SQLITE_ERROR,
+                   table + ": " + option + " is an option: write " + option + " = " + value +
+                       " (a column of that name has a type or double quotes: \"" + option + "\")");
   }
 }
 
-// Returns what an argument after an option may have been meant for.
-std::string after_option(const std::string& table, std::string_view argument) {
-  const bool digits = argument.find_first_not_of("0123456789") == std::string_view::npos;
-  return table + (digits ? ": a number has no commas; found ," + printable(argument) +
-                               " after an option; write 1000000 or 1e6"
-                         : ": column \"" + printable(argument) +
-                               "\" follows an option; columns come first");
+// Refuses 1,000,000 and 0,01, which are several arguments.
+void refuse_comma(const std::string& table, std::string_view option, std::string_view next) {
+  if (!next.empty() && next.find_first_not_of("0123456789") == std::string_view::npos) {
+    throw SqlError(SQLITE_ERROR, table + ": a number has no commas; found " + printable(option) +
+                                     "," + printable(next) + "; write 1000000, 1e6 or 0.01");
+  }
 }
 
 // `words` has one space between each two.
@@ -307,8 +308,8 @@ Options::Options(const std::string& table, std::span<const OptionSpec> specs,
                  std::span<const char* const> arguments, bool tolerant, ColumnRules rules,
                  const RelatedOptions& other)
     : other_(other) {
-  for (const char* raw : arguments) {
-    const std::string_view argument = trim(raw);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view argument = trim(arguments[i]);
     if (argument.empty()) {
       if (tolerant) {
         continue;
@@ -322,10 +323,14 @@ Options::Options(const std::string& table, std::span<const OptionSpec> specs,
         refuse_option_as_column(table, other_.specs, argument);
       }
       if (!tolerant && !values_.empty()) {
-        throw SqlError(SQLITE_ERROR, after_option(table, argument));
+        throw SqlError(SQLITE_ERROR, table + ": column \"" + printable(argument) +
+                                         "\" follows an option; columns come first");
       }
       columns_.push_back(parse_column(table, argument, rules));
       continue;
+    }
+    if (!tolerant && i + 1 < arguments.size()) {
+      refuse_comma(table, argument, trim(arguments[i + 1]));
     }
     try {
       parse_option(table, specs, argument, equals);

@@ -172,13 +172,16 @@ TEST(CreateColumn, called_like_an_option_has_a_type_or_double_quotes) {
              1);
   }
   expect_arguments_refused(
-      "cuckoo_filter", {{"email TEXT, unique", {"unique is an option: write unique = on"}},
-                        {"email TEXT, 'growth'", {"growth is an option: write growth = on"}},
-                        {"email TEXT, capacity = 9, unique", {"write unique = on"}},
-                        {"email TEXT, counting", {"counting is an option"}},
-                        {"Capacity", {"capacity is an option: write capacity = "}},
-                        {"email, 'capacity=100'", {"write capacity=100, without"}},
-                        {"email, capacity = 1,000,000", {"a number has no commas", "1000000"}}});
+      "cuckoo_filter",
+      {{"email TEXT, unique", {"unique is an option: write unique = on"}},
+       {"email TEXT, 'growth'", {"growth is an option: write growth = on"}},
+       {"email TEXT, capacity = 9, unique", {"write unique = on"}},
+       {"email TEXT, counting", {"counting is an option"}},
+       {"Capacity", {"capacity is an option: write capacity = "}},
+       {"email, 'capacity=100'", {"write capacity=100, without"}},
+       {"email, capacity = 1,000,000", {"a number has no commas", "1,000; write 1000000"}},
+       {"email, fpr = 0,01, growth = off", {"found fpr = 0,01; write 1000000"}},
+       {"email, growth = off, TEXT", {"column \"TEXT\" follows an option"}}});
   expect_arguments_refused("bloom_filter", {{"email, counting", {"write counting = on"}}});
   expect_arguments_refused("flash_kv", {{"k, v, size", {"size is an option"}}});
   expect_arguments_refused("hash_ring", {{"vnodes", {"vnodes is an option"}}});

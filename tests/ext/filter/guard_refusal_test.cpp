@@ -103,6 +103,8 @@ TEST(GuardCreate, over_a_filter_that_nothing_keeps_in_step_needs_stale_allowed) 
                 "would not find a row whose key came later", "triggers = on", "stale = allowed"});
     db.refuses("CREATE VIRTUAL TABLE guarded USING filter_guard(" + arguments + ", stale = on)",
                {"option stale is \"on\", expected allowed"});
+    db.refuses("CREATE VIRTUAL TABLE guarded USING filter_guard(" + arguments + ", stale)",
+               {"stale is an option: write stale = allowed"});
     db.run("CREATE VIRTUAL TABLE guarded USING filter_guard(" + arguments + ", stale = allowed)");
     db.run("INSERT INTO users(email, n) VALUES ('late', 4)");
     db.gives("SELECT n FROM guarded WHERE email = 'late'", "none");

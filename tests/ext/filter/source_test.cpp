@@ -186,6 +186,7 @@ TEST_P(Source, that_can_not_be_one_is_refused) {
       {"v(a)", "view"},
       {"other(key)", "virtual"},
       {"nothing(a)", "no such table"},
+      {"main.t(a)", "a source is in its filter's schema, and is named without it"},
       {"t(nothing)", "column"},
       {"far(a)", "no such table"},
       {"tmp(a)", "no such table"},
