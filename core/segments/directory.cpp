@@ -16,8 +16,8 @@
 namespace cuckoo::segments {
 namespace {
 
-constexpr uint32_t kRootMagic = 0x33464B43;  // "CKF3"
-constexpr uint32_t kRootVersion = 3;
+constexpr uint32_t kRootMagic = 0x34464B43;  // "CKF4"
+constexpr uint32_t kRootVersion = 4;
 constexpr uint64_t Root::*kFields[] = {&Root::options_digest,   &Root::directory_version,
                                        &Root::next_number,      &Root::first_depth,
                                        &Root::capacity,         &Root::leaves,
@@ -65,7 +65,7 @@ uint64_t hash_of(const Root& root) {
 
 Result<Root> decode_root(std::span<const std::byte> content) {
   if (content.size() != kRootBytes || !has_front(content, kRootMagic, kRootVersion)) {
-    return corrupt("not a root of format 3");
+    return corrupt("not a root of format 4");
   }
   Root root;
   size_t at = 8;

@@ -145,7 +145,6 @@ Status FilterBlocks::append_uncounted(uint64_t hash) {
 
 void FilterBlocks::deal_all(Counted counted) const {
   expect();
-  const uint64_t end = log_.position();
   log_.visit_fresh(first_undealt(), [&](uint64_t position, uint64_t entry, uint64_t copies) {
     const size_t index = directory_.leaf_of(entry);
     if (options_->multiset() || counted == Counted::kYes) {
@@ -159,7 +158,6 @@ void FilterBlocks::deal_all(Counted counted) const {
       segment.append_uncounted(entry);
     }
     --undealt_;
-    undealt_counts_ = end - position - (copies == 1 ? 1 : 2) - undealt_;
   });
 }
 
@@ -441,11 +439,13 @@ Status FilterBlocks::write_to(const Blocks& storage, uint64_t kept, Written& wri
   if (root_changed_) {
     CUCKOO_TRY(write_root(storage, kept, written));
   }
-  return log_.write_to(storage, written.root.first_row, items(), written.root.directory_version);
+  CUCKOO_ASSIGN_OR_RETURN(written.log, log_.write_to(storage, written.root.first_row, items(),
+                                                     written.root.directory_version));
+  return {};
 }
 
-void FilterBlocks::note_written(const Written& written) {
-  log_.note_written();
+void FilterBlocks::note_written(Written&& written) {
+  log_.note_written(std::move(written.log));
   for (const uint64_t page : written.new_pages) {
     directory_.note_stored(page);
   }

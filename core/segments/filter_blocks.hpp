@@ -100,10 +100,8 @@ class FilterBlocks {
   }
   // One of so many copies, at most kMostCopies. Multisets only.
   void append(uint64_t entry, uint64_t copies) {
-    const uint64_t before = log_.position();
     log_.append(entry, copies);
     ++undealt_;
-    undealt_counts_ += log_.position() - before - 1;
     changed_ = true;
   }
   // An add to a set, which is not counted yet (I5).
@@ -194,11 +192,12 @@ class FilterBlocks {
     Root root;
     Directory::NewHeaders headers;
     std::vector<uint64_t> new_pages;  // of the directory
+    Log::LastRow log;
   };
   // Writes to that storage, this filter's or another one, all that is not written yet. Of the log
   // it keeps the last `kept` entries, or more.
   Status write_to(const Blocks& storage, uint64_t kept, Written& written) const;
-  void note_written(const Written& written);
+  void note_written(Written&& written);
 
   // Returns the first row of the log in storage.
   uint64_t stored_first_row() const noexcept { return stored_first_row_; }
@@ -217,10 +216,10 @@ class FilterBlocks {
     }
   }
   void deal_all(Counted counted) const;
-  uint64_t first_undealt() const noexcept { return log_.position() - undealt_ - undealt_counts_; }
+  uint64_t first_undealt() const noexcept { return log_.position() - undealt_; }
   void expect() const;
   void drop_undealt() noexcept {
-    undealt_ = undealt_counts_ = uncounted_ = 0;
+    undealt_ = uncounted_ = 0;
     waiting_.clear();
   }
   void pend(size_t index, uint64_t position, uint64_t entry, uint64_t copies) const;
@@ -237,7 +236,6 @@ class FilterBlocks {
   mutable Directory directory_;  // deal()
   Log log_;
   mutable uint64_t undealt_ = 0;         // of the log's last entries
-  mutable uint64_t undealt_counts_ = 0;  // that stand among these
   mutable std::vector<size_t> waiting_;  // leaves with uncounted adds, or that had some
   mutable uint64_t items_ = 0;           // without uncounted ones
   mutable uint64_t uncounted_ = 0;       // adds, or more: those of a segment that was settled alone

@@ -401,7 +401,7 @@ Status FilterFile::flush() {
   return poison_.writing([this]() -> Status {
     FilterBlocks::Written written;
     CUCKOO_TRY(blocks_.write_to(blocks_.storage(), turns_.kept_entries(), written));
-    blocks_.note_written(written);
+    blocks_.note_written(std::move(written));
     return {};
   });
 }

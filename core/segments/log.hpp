@@ -7,10 +7,8 @@
 //   I3  the last row is never full: if it is, write_to() stores the next one too, without entries.
 //       So a log whose last row was lost ends with a full row, and is found to be damaged.
 //   I4  no row is believed unless it follows from the row before it.
-//   I5  no row ends, and no place lies, between an entry and its count (core/segments/log_row.hpp).
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -43,41 +41,33 @@ class Log {
   static constexpr uint64_t kMostEntries = uint64_t{1} << 30;
   static_assert(kMostEntries * kMostCopies < uint64_t{1} << 62);
 
-  explicit Log(const FilterOptions& options) noexcept
-      : width_(options.width),
-        multiset_(options.multiset()),
-        row_capacity_(log_row_capacity(options.page_bytes, options.width)) {}
+  explicit Log(const FilterOptions& options)
+      : multiset_(options.multiset()),
+        row_capacity_(log_row_capacity(options.page_bytes, options.width)),
+        end_{0, false, LogRowWriter(options.width)} {}
 
   // Starts an empty log at that position. Its first row has that number and is not stored.
   void start(uint64_t row, uint64_t position, uint64_t chain) noexcept;
 
-  uint64_t position() const noexcept { return end_.position() + fresh_.size(); }
+  uint64_t position() const noexcept { return end_.row.end() + fresh_.size(); }
   uint64_t chain() const;
   uint64_t row() const noexcept { return end_.number; }  // the last one, which is appended to
   uint64_t row_entries() const noexcept { return row_capacity_; }  // of a full one
   // Returns the number of the last row once all entries are written.
   uint64_t last_row() const noexcept {
-    return end_.number + (end_.entries.size() + fresh_.size()) / row_capacity_;
+    return end_.number + (end_.row.size() + fresh_.size()) / row_capacity_;
   }
 
   void append(uint64_t entry) { fresh_.push_back(entry); }
-  // Appends one entry of so many copies, at most kMostCopies. It adds two or three to position(),
-  // or one for a single copy.
+  // Appends one entry of so many copies, at most kMostCopies.
   void append(uint64_t entry, uint64_t copies);
   // Visits the last entries, from that position on: (position, entry, copies). None of them may be
   // in a stored row.
   template <class Visit>
   void visit_fresh(uint64_t position, Visit&& visit) const {
-    size_t i = static_cast<size_t>(position - end_.position());
-    auto count = std::lower_bound(fresh_counts_.begin(), fresh_counts_.end(), i);
-    for (; i < fresh_.size(); ++i) {
-      if (count != fresh_counts_.end() && *count == i) {  // it counts nothing, or was taken
-        ++count;
-        continue;
-      }
-      const bool counted = count != fresh_counts_.end() && *count == i + 1;
-      const uint64_t copies = counted ? copies_of(fresh_[i + 1]) : 0;
-      visit(end_.position() + i, fresh_[i], std::max<uint64_t>(copies, 1));
+    Copies copies(fresh_more_);
+    for (auto i = static_cast<size_t>(position - end_.row.end()); i < fresh_.size(); ++i) {
+      visit(end_.row.end() + i, fresh_[i], copies.of(i));
     }
   }
   // Drops the entries that are in no stored row, because they are folded; position() and chain()
@@ -87,11 +77,16 @@ class Log {
   void stir(uint64_t with);
 
   // Writes the last row and those after it, but none before `first`, because all their entries are
-  // folded. They count as not written until note_written(). `items` is the number after all
-  // entries.
-  Status write_to(const Blocks& blocks, uint64_t first, uint64_t items,
-                  uint64_t directory_version) const;
-  void note_written();
+  // folded. `items` is the number after all entries. Returns the last row. They count as not
+  // written until note_written() of that.
+  struct LastRow {
+    uint64_t number = 0;
+    bool stored = false;
+    LogRowWriter row;
+  };
+  Result<LastRow> write_to(const Blocks& blocks, uint64_t first, uint64_t items,
+                           uint64_t directory_version) const;
+  void note_written(LastRow&& written) noexcept;
 
   // Reads the rows that were stored since, from row() on, and hands over the new entries with their
   // positions. Returns false, and hands over nothing, if storage has another history.
@@ -109,39 +104,21 @@ class Log {
                               const LogPlace& place, LogEntries& found) const;
 
   size_t memory_bytes() const noexcept {
-    return (end_.entries.capacity() + fresh_.capacity()) * sizeof(uint64_t) +
-           fresh_counts_.capacity() * sizeof(size_t);
+    return end_.row.memory_bytes() + fresh_.capacity() * sizeof(uint64_t) +
+           fresh_more_.capacity() * sizeof(MoreCopies);
   }
 
  private:
-  struct Row {
-    uint64_t number = 0;
-    bool stored = false;
-    LogHeader header;  // its chain, position and last_count are right, the rest as it was stored
-    std::vector<uint64_t> entries;  // and counts
-
-    uint64_t position() const noexcept { return header.position + entries.size(); }
-  };
-
   template <class Visit>
-  Status visit_fresh_rows(Row& row, Visit&& visit) const;
-  void pass(Row& row) const;
-  uint16_t last_count_of_row() const noexcept;
-  void append_count(uint64_t copies);
-  template <class WordAt, class CountAt, class Visit>
-  Status visit_entries(std::span<const uint16_t> counts, size_t from, size_t end, WordAt&& word_at,
-                       CountAt&& count_at, Visit&& visit) const;
+  Result<LastRow> visit_last_rows(Visit&& visit) const;
   Status take_row(int64_t id, const LogRow& row, const Sink& sink);
   Status expect_end() const;
-  Result<std::optional<uint64_t>> chain_in(const Blocks& blocks, uint64_t row,
-                                           size_t entries) const;
 
-  HashWidth width_;
   bool multiset_;
   size_t row_capacity_;
-  Row end_;  // the last row
+  LastRow end_;  // as it is stored
   LargeVector<uint64_t> fresh_;
-  LargeVector<size_t> fresh_counts_;  // which of these are counts, ascending
+  std::vector<MoreCopies> fresh_more_;  // of these, ascending
 };
 
 }  // namespace cuckoo::segments

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "core/base/bytes.hpp"
-#include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
 namespace {
@@ -17,71 +16,16 @@ constexpr size_t kRowPositionAt = 8;
 constexpr size_t kRowItemsAt = 16;
 constexpr size_t kRowVersionAt = 24;
 constexpr size_t kRowEntriesAt = 32;
-constexpr size_t kRowKindAt = 34;
-constexpr size_t kRowZeroAt = 35;
-constexpr size_t kRowLastCountAt = 36;
-constexpr size_t kRowZerosAt = 38;
+constexpr size_t kRowCountsAt = 34;
+constexpr size_t kRowKindAt = 36;
+constexpr size_t kRowZerosAt = 37;
+constexpr size_t kCopiesAt = 2;  // of a count
 
 std::byte kind_of(HashWidth width) noexcept {
   return static_cast<std::byte>(width == HashWidth::k47Bits ? 1 : 2);
 }
 
-size_t entry_bytes(HashWidth width) noexcept { return width == HashWidth::k47Bits ? 6 : 8; }
-
-void store_entry(std::byte* to, uint64_t entry, HashWidth width) noexcept {
-  if (width == HashWidth::k47Bits) {
-    store_le48(to, pack_raw47(entry));
-  } else {
-    store_le(to, entry);
-  }
-}
-
-void store_entries(std::byte* to, std::span<const uint64_t> entries, HashWidth width,
-                   uint16_t last_count) noexcept {
-  for (size_t i = 0; i < entries.size(); ++i) {
-    store_entry(to + i * entry_bytes(width), entries[i], width);
-  }
-  for (size_t at = last_count; at != 0; at = count_before(entries[at])) {
-    std::byte* const place = to + at * entry_bytes(width);
-    if (width == HashWidth::k47Bits) {
-      store_le48(place, entries[at]);
-    } else {
-      store_le(place, entries[at]);
-    }
-  }
-}
-
-// Finds the counts of a row, from the last one back.
-Status find_counts(LogRow& row, HashWidth width) {
-  const auto wrong = [] { return corrupt("log row with a count where none can be"); };
-  for (size_t at = row.header.last_count; at != 0;) {
-    if (at >= row.header.entries) {
-      return wrong();
-    }
-    const uint64_t word = row.count_word(at, width);
-    const size_t before = count_before(word);
-    const uint64_t copies = copies_of(word);
-    // A count of 0, which only fills a row, may follow another count. Any other count follows an
-    // entry.
-    if (word != count_word(copies, before) || before >= at || copies == 1 || copies > kMostCopies ||
-        (copies != 0 && before != 0 && before + 1 == at)) {
-      return wrong();
-    }
-    row.counts.push_back(static_cast<uint16_t>(at));
-    at = before;
-  }
-  std::reverse(row.counts.begin(), row.counts.end());
-  return {};
-}
-
-uint64_t chain_of(uint64_t chain, std::span<const std::byte> payload) noexcept {
-  return payload.empty() ? chain : XXH3_64bits_withSeed(payload.data(), payload.size(), chain);
-}
-
-}  // namespace
-
-uint64_t LogRow::entry(size_t index, HashWidth width) const noexcept {
-  const std::byte* const from = payload.data() + index * entry_bytes(width);
+uint64_t load_entry(const std::byte* from, HashWidth width) noexcept {
   if (width == HashWidth::k63Bits) {
     return load_le<uint64_t>(from);
   }
@@ -89,13 +33,133 @@ uint64_t LogRow::entry(size_t index, HashWidth width) const noexcept {
   return ((packed & ~kRemoveBit) << 16) | (packed & kRemoveBit);
 }
 
-uint64_t LogRow::count_word(size_t index, HashWidth width) const noexcept {
-  const std::byte* const from = payload.data() + index * entry_bytes(width);
-  return width == HashWidth::k63Bits ? load_le<uint64_t>(from) : load_le48(from);
+size_t index_of(std::span<const std::byte> count) noexcept {
+  return load_le<uint16_t>(count.data());
 }
 
-uint64_t LogRow::chain_after(size_t entries, HashWidth width) const noexcept {
-  return chain_of(header.chain, payload.first(entries * entry_bytes(width)));
+// Returns the counts of a row's entries from that one on.
+std::span<const std::byte> counts_from(std::span<const std::byte> counts, size_t first) noexcept {
+  size_t low = 0;
+  size_t high = counts.size() / kLogCountBytes;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (index_of(counts.subspan(middle * kLogCountBytes)) < first) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return counts.subspan(low * kLogCountBytes);
+}
+
+uint64_t chain_of(uint64_t chain, std::span<const std::byte> bytes) noexcept {
+  return bytes.empty() ? chain : XXH3_64bits_withSeed(bytes.data(), bytes.size(), chain);
+}
+
+Status check_counts(const LogRow& row) {
+  size_t least = 0;
+  for (auto rest = row.counts; !rest.empty(); rest = rest.subspan(kLogCountBytes)) {
+    const size_t index = index_of(rest);
+    const auto copies = load_le<uint32_t>(&rest[kCopiesAt]);
+    if (index < least || index >= row.size() || copies < 2 || copies > kMostCopies) {
+      return corrupt("log row with a count of " + std::to_string(copies) + " for entry " +
+                     std::to_string(index));
+    }
+    least = index + 1;
+  }
+  return {};
+}
+
+}  // namespace
+
+LogRow LogRow::first(size_t entries) const noexcept {
+  LogRow part = *this;
+  part.entries = this->entries.first(entries * log_entry_bytes(width));
+  part.counts = counts.first(counts.size() - counts_from(counts, entries).size());
+  return part;
+}
+
+uint64_t LogRow::chain_after() const noexcept {
+  return chain_of(chain_of(header.chain, entries), counts);
+}
+
+LogCursor::LogCursor(const LogRow& row, size_t first) noexcept
+    : row_(&row), counts_(counts_from(row.counts, first)), next_(first) {}
+
+bool LogCursor::next() noexcept {
+  const size_t at = next_ * log_entry_bytes(row_->width);
+  if (at >= row_->entries.size()) {
+    return false;
+  }
+  index_ = next_++;
+  entry_ = load_entry(&row_->entries[at], row_->width);
+  copies_ = 1;
+  if (!counts_.empty() && index_of(counts_) == index_) {
+    copies_ = load_le<uint32_t>(&counts_[kCopiesAt]);
+    counts_ = counts_.subspan(kLogCountBytes);
+  }
+  return true;
+}
+
+void LogRowWriter::append(std::span<const uint64_t> entries, size_t first,
+                          std::span<const MoreCopies> more) {
+  auto next = std::lower_bound(more.begin(), more.end(), first,
+                               [](const MoreCopies& one, size_t at) { return one.at < at; });
+  for (; next != more.end() && next->at < first + entries.size(); ++next) {
+    std::byte count[kLogCountBytes];
+    store_le(count, static_cast<uint16_t>(size() + next->at - first));
+    store_le(count + kCopiesAt, static_cast<uint32_t>(1 + next->more));
+    counts_.insert(counts_.end(), count, count + kLogCountBytes);
+  }
+  const size_t entry_bytes = log_entry_bytes(width_);
+  size_t at = bytes_.size();
+  bytes_.resize(at + entries.size() * entry_bytes);
+  for (const uint64_t entry : entries) {
+    if (width_ == HashWidth::k47Bits) {
+      store_le48(&bytes_[at], pack_raw47(entry));
+    } else {
+      store_le(&bytes_[at], entry);
+    }
+    at += entry_bytes;
+  }
+}
+
+void LogRowWriter::append(const LogRow& row, size_t first) {
+  const auto counts = counts_from(row.counts, first);
+  const auto entries = row.entries.subspan(first * log_entry_bytes(width_));
+  counts_.insert(counts_.end(), counts.begin(), counts.end());
+  bytes_.insert(bytes_.end(), entries.begin(), entries.end());
+}
+
+void LogRowWriter::pass() noexcept {
+  header.chain = row().chain_after();
+  header.position = end();
+  clear();
+}
+
+void LogRowWriter::clear() noexcept {
+  bytes_.resize(kLogHeaderBytes);
+  counts_.clear();
+}
+
+LogRow LogRowWriter::row() const noexcept {
+  return {header, width_, std::span(bytes_).subspan(kLogHeaderBytes), counts_};
+}
+
+std::span<const std::byte> LogRowWriter::encode() {
+  store_le(&bytes_[kRowChainAt], header.chain);
+  store_le(&bytes_[kRowPositionAt], header.position);
+  store_le(&bytes_[kRowItemsAt], header.items);
+  store_le(&bytes_[kRowVersionAt], header.directory_version);
+  store_le(&bytes_[kRowEntriesAt], static_cast<uint16_t>(size()));
+  store_le(&bytes_[kRowCountsAt], static_cast<uint16_t>(counts_.size() / kLogCountBytes));
+  bytes_[kRowKindAt] = kind_of(width_);
+  if (counts_.empty()) {
+    return bytes_;
+  }
+  encoded_.assign(bytes_.begin(), bytes_.end());
+  encoded_.insert(encoded_.end(), counts_.begin(), counts_.end());
+  return encoded_;
 }
 
 Result<LogRow> parse_log_row(std::span<const std::byte> bytes, HashWidth width) {
@@ -107,50 +171,21 @@ Result<LogRow> parse_log_row(std::span<const std::byte> bytes, HashWidth width) 
   row.header.position = load_le<uint64_t>(&bytes[kRowPositionAt]);
   row.header.items = load_le<uint64_t>(&bytes[kRowItemsAt]);
   row.header.directory_version = load_le<uint64_t>(&bytes[kRowVersionAt]);
-  row.header.entries = load_le<uint16_t>(&bytes[kRowEntriesAt]);
-  row.header.last_count = load_le<uint16_t>(&bytes[kRowLastCountAt]);
-  row.payload = bytes.subspan(kLogHeaderBytes);
+  row.width = width;
   if (bytes[kRowKindAt] != kind_of(width) ||
-      !all_zero(bytes.subspan(kRowZeroAt, kRowLastCountAt - kRowZeroAt)) ||
       !all_zero(bytes.subspan(kRowZerosAt, kLogHeaderBytes - kRowZerosAt))) {
     return corrupt("log row of kind " + std::to_string(std::to_integer<int>(bytes[kRowKindAt])) +
                    ", expected one of " + std::to_string(static_cast<int>(width)) + "-bit hashes");
   }
-  if (row.payload.size() != row.header.entries * entry_bytes(width)) {
+  const size_t entry_bytes = load_le<uint16_t>(&bytes[kRowEntriesAt]) * log_entry_bytes(width);
+  const size_t count_bytes = load_le<uint16_t>(&bytes[kRowCountsAt]) * kLogCountBytes;
+  if (bytes.size() - kLogHeaderBytes != entry_bytes + count_bytes) {
     return corrupt("log row whose length does not fit its number of entries");
   }
-  CUCKOO_TRY(find_counts(row, width));
+  row.entries = bytes.subspan(kLogHeaderBytes, entry_bytes);
+  row.counts = bytes.subspan(kLogHeaderBytes + entry_bytes);
+  CUCKOO_TRY(check_counts(row));
   return row;
-}
-
-std::vector<std::byte> encode_log_row(const LogHeader& header, std::span<const uint64_t> entries,
-                                      HashWidth width) {
-  std::vector<std::byte> row(kLogHeaderBytes + entries.size() * entry_bytes(width));
-  store_le(&row[kRowChainAt], header.chain);
-  store_le(&row[kRowPositionAt], header.position);
-  store_le(&row[kRowItemsAt], header.items);
-  store_le(&row[kRowVersionAt], header.directory_version);
-  store_le(&row[kRowEntriesAt], static_cast<uint16_t>(entries.size()));
-  row[kRowKindAt] = kind_of(width);
-  store_le(&row[kRowLastCountAt], header.last_count);
-  store_entries(row.data() + kLogHeaderBytes, entries, width, header.last_count);
-  return row;
-}
-
-uint64_t chain_over(uint64_t chain, std::span<const uint64_t> entries, HashWidth width,
-                    uint16_t last_count) {
-  std::vector<std::byte> payload(entries.size() * entry_bytes(width));
-  store_entries(payload.data(), entries, width, last_count);
-  return chain_of(chain, payload);
-}
-
-std::vector<uint16_t> counts_among(std::span<const uint64_t> entries, uint16_t last_count) {
-  std::vector<uint16_t> counts;
-  for (uint16_t at = last_count; at != 0; at = count_before(entries[at])) {
-    counts.push_back(at);
-  }
-  std::reverse(counts.begin(), counts.end());
-  return counts;
 }
 
 }  // namespace cuckoo::segments

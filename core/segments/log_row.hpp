@@ -1,30 +1,25 @@
 // A row of a filter's log: adds and removes of all segments, mixed, in the order they happened.
 //
 // Row (little-endian)
-//   0   8  chain value before this row: a hash of all entries of the log before it
+//   0   8  chain value before this row: a hash of all of the log before it
 //   8   8  position: entries before this row, since the filter was made
 //   16  8  items, as of the last write of the row
 //   24  8  version of the directory, as of the last write of the row
 //   32  2  entries
-//   34  1  kind: 1 entries of 6 bytes (hashes of 47 bits), 2 of 8 bytes (63 bits)
-//   35  1  zero
-//   36  2  the last count: its number among the entries; 0: there is none
-//   38  2  zero
+//   34  2  counts
+//   36  1  kind: 1 entries of 6 bytes (hashes of 47 bits), 2 of 8 bytes (63 bits)
+//   37  3  zero
 //   40     the entries: a hash, with the lowest bit of its bytes set for a remove
-//
-// If an entry adds or removes several occurrences at once, a count follows it. The count takes the
-// room of an entry, and positions count it as one. It has the number of occurrences, at least 2 (4
-// bytes), the number of the count before it in this row, or 0 (2 bytes), and zeros. So a reader
-// tells counts from hashes without a bit for each entry, and a row is extended without a change to
-// its earlier entries. An entry and its count are in one row. If only room for one is left in a
-// row, it gets a count of 0, which counts nothing.
+//          the counts, ascending: the number of an entry in this row (2 bytes), and how many
+//          occurrences it adds or removes (4 bytes), 2 … 2^31. Any other entry is of one.
 //
 // Invariants
 //   I1  chain values and positions add up from row to row. So a reader notices a missing, repeated,
-//       foreign or changed row.
+//       foreign or changed row. The chain value after some entries follows from these and their
+//       counts alone, so a row that got longer has the same.
 //   I2  the newest row says where the log ends and which directory belongs to it: a small
 //       transaction writes this row and nothing else. There is always one; it may be empty. It is
-//       never full, and all rows before it are.
+//       never full, and all rows before it are: they have as many entries, and any counts.
 //   I3  nothing is believed: each field is checked before it is used.
 #pragma once
 
@@ -35,54 +30,97 @@
 
 #include "core/base/key_hash.hpp"
 #include "core/base/result.hpp"
+#include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
 
 inline constexpr size_t kLogHeaderBytes = 40;
+inline constexpr size_t kLogCountBytes = 6;
 
 struct LogHeader {
   uint64_t chain = 0;
   uint64_t position = 0;
   uint64_t items = 0;
   uint64_t directory_version = 0;
-  uint16_t entries = 0;     // counts among them
-  uint16_t last_count = 0;  // its number; 0: none
-
-  friend bool operator==(const LogHeader&, const LogHeader&) = default;
 };
 
-// A count as a word among the entries in memory.
-constexpr uint64_t count_word(uint64_t copies, uint64_t before) noexcept {
-  return copies | before << 32;
+// Bytes of one entry of a log.
+constexpr size_t log_entry_bytes(HashWidth width) noexcept {
+  return width == HashWidth::k47Bits ? 6 : 8;
 }
-constexpr uint64_t copies_of(uint64_t count_word) noexcept { return count_word & 0xFFFFFFFF; }
-constexpr uint16_t count_before(uint64_t count_word) noexcept {
-  return static_cast<uint16_t>(count_word >> 32);
+// Entries of a full row.
+constexpr size_t log_row_capacity(size_t row_bytes, HashWidth width) noexcept {
+  return (row_bytes - kLogHeaderBytes) / log_entry_bytes(width);
 }
 
+// A row, in storage or in memory: views into its bytes.
 struct LogRow {
   LogHeader header;
-  std::span<const std::byte> payload;  // a view into the bytes that were parsed
-  std::vector<uint16_t> counts;        // which entries are counts, ascending
+  HashWidth width = HashWidth::k47Bits;
+  std::span<const std::byte> entries;
+  std::span<const std::byte> counts;
 
-  uint64_t entry(size_t index, HashWidth width) const noexcept;       // that is no count
-  uint64_t count_word(size_t index, HashWidth width) const noexcept;  // that is one
-  // Returns the chain value after its first entries.
-  uint64_t chain_after(size_t entries, HashWidth width) const noexcept;
+  size_t size() const noexcept { return entries.size() / log_entry_bytes(width); }
+  // The row of its first entries alone.
+  LogRow first(size_t entries) const noexcept;
+  // The chain value of the row after this one.
+  uint64_t chain_after() const noexcept;
 };
 
-Result<LogRow> parse_log_row(std::span<const std::byte> bytes, HashWidth width);
-// Encodes a row of these entries, with counts among them: header.last_count leads to the counts.
-std::vector<std::byte> encode_log_row(const LogHeader& header, std::span<const uint64_t> entries,
-                                      HashWidth width);
-// Returns the chain value after these entries of a row. Their last count has that number.
-uint64_t chain_over(uint64_t chain, std::span<const uint64_t> entries, HashWidth width,
-                    uint16_t last_count = 0);
-// Returns the numbers of the counts among a row's first entries, ascending.
-std::vector<uint16_t> counts_among(std::span<const uint64_t> entries, uint16_t last_count);
+// Reads the entries of a row one after the other.
+class LogCursor {
+ public:
+  explicit LogCursor(const LogRow& row, size_t first = 0) noexcept;
 
-constexpr size_t log_row_capacity(size_t row_bytes, HashWidth width) noexcept {
-  return (row_bytes - kLogHeaderBytes) / (width == HashWidth::k47Bits ? 6 : 8);
-}
+  // Goes to the first entry, then to the next one. Returns false behind the last.
+  bool next() noexcept;
+  size_t index() const noexcept { return index_; }
+  uint64_t entry() const noexcept { return entry_; }
+  uint64_t copies() const noexcept { return copies_; }
+
+ private:
+  const LogRow* row_;
+  std::span<const std::byte> counts_;  // from this entry on
+  size_t next_;
+  size_t index_ = 0;
+  uint64_t entry_ = 0;
+  uint64_t copies_ = 0;
+};
+
+// A row in memory, to which entries are added. It is encoded as they come.
+class LogRowWriter {
+ public:
+  LogRowWriter() = default;  // of no use until another one is assigned
+  explicit LogRowWriter(HashWidth width) : width_(width), bytes_(kLogHeaderBytes) {}
+
+  LogHeader header;
+
+  HashWidth width() const noexcept { return width_; }
+  size_t size() const noexcept {
+    return (bytes_.size() - kLogHeaderBytes) / log_entry_bytes(width_);
+  }
+  uint64_t end() const noexcept { return header.position + size(); }
+  // Adds entries of a list, from that index on; at most 2^16 - 1 in all. `more` is of the list.
+  void append(std::span<const uint64_t> entries, size_t first, std::span<const MoreCopies> more);
+  void append(const LogRow& row, size_t first);  // its entries from that one on
+  // Turns into the empty row after this one.
+  void pass() noexcept;
+  void clear() noexcept;  // no entries
+  LogRow row() const noexcept;
+  // The row's bytes, until it changes.
+  std::span<const std::byte> encode();
+  size_t memory_bytes() const noexcept {
+    return bytes_.capacity() + counts_.capacity() + encoded_.capacity();
+  }
+
+ private:
+  HashWidth width_ = HashWidth::k47Bits;
+  std::vector<std::byte> bytes_;  // room for the header, then the entries
+  std::vector<std::byte> counts_;
+  std::vector<std::byte> encoded_;  // of a row with counts
+};
+
+// Returns kCorrupt if the bytes are no row.
+Result<LogRow> parse_log_row(std::span<const std::byte> bytes, HashWidth width);
 
 }  // namespace cuckoo::segments

@@ -13,7 +13,7 @@ namespace cuckoo {
 namespace {
 
 // The format of the shadow tables. No release had an earlier format.
-constexpr uint32_t kFormat = 3;
+constexpr uint32_t kFormat = 4;
 
 constexpr OptionSpec kCapacitySpec = {"capacity",
                                       OptionKind::kWhole,
@@ -369,7 +369,7 @@ FilterOptions stored_options(ShadowStore& store, const KeyForm& declared, bool s
   const StoredOptions stored(store);
   FilterOptions options;
   if (const int64_t format = stored.whole("format", INT64_MIN, INT64_MAX);
-      format == 1 || format == 2) {
+      format >= 1 && format < int64_t{kFormat}) {
     throw SqlError(SQLITE_CORRUPT_VTAB,
                    store.table() +
                        ": it was made by a version before the first release, in a format that is"

@@ -16,25 +16,20 @@ void examine(std::span<const std::byte> bytes, HashWidth width) {
     REQUIRE(!row.error().message.empty());
     return;
   }
-  std::vector<uint64_t> entries;
-  uint16_t last_count = 0;
-  auto count = row.value().counts.begin();
-  for (size_t i = 0; i < row.value().header.entries; ++i) {
-    REQUIRE(row.value().chain_after(i, width) ==
-            segments::chain_over(row.value().header.chain, entries, width, last_count));
-    if (count != row.value().counts.end() && *count == i) {
-      last_count = *count++;
-      entries.push_back(row.value().count_word(i, width));
-      continue;
-    }
-    const uint64_t entry = row.value().entry(i, width);
+  segments::LogRowWriter again(width);
+  again.header = row.value().header;
+  size_t entries = 0;
+  for (segments::LogCursor at(row.value()); at.next(); ++entries) {
+    REQUIRE(at.index() == entries && at.copies() >= 1 && at.copies() <= kMostCopies);
+    const uint64_t entry = at.entry();
     REQUIRE(logged_hash(entry & ~kRemoveBit, width) == (entry & ~kRemoveBit));
-    entries.push_back(entry);
+    REQUIRE(row.value().first(entries).chain_after() == again.row().chain_after());
+    const std::vector<MoreCopies> more = {{0, at.copies() - 1}};
+    again.append({&entry, 1}, 0, at.copies() > 1 ? std::span(more) : std::span<const MoreCopies>());
   }
-  REQUIRE(count == row.value().counts.end() && last_count == row.value().header.last_count);
-  REQUIRE(segments::counts_among(entries, last_count) == row.value().counts);
-  const Bytes again = segments::encode_log_row(row.value().header, entries, width);
-  REQUIRE(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()));
+  REQUIRE(entries == row.value().size());
+  const auto encoded = again.encode();
+  REQUIRE(std::equal(encoded.begin(), encoded.end(), bytes.begin(), bytes.end()));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ class OfFilterBlocks : public ::testing::Test {
   static Status flush(FilterBlocks& blocks) {
     FilterBlocks::Written written;
     CUCKOO_TRY(blocks.write_to(blocks.storage(), 0, written));
-    blocks.note_written(written);
+    blocks.note_written(std::move(written));
     return {};
   }
   // Makes the only segment anew of what pends.

@@ -7,6 +7,7 @@
 #include "core/segments/log_row.hpp"
 #include "core/segments/message_part.hpp"
 #include "tests/core/segments/image_samples.hpp"
+#include "tests/core/segments/log_rows.hpp"
 #include "tests/core/segments/window_samples.hpp"
 #include "tests/support/sample_bytes.hpp"
 
@@ -189,7 +190,8 @@ void write_log_row(HashWidth width) {
     entries.push_back(nth_hash(0, i / 2, width) | (i % 5 == 3 ? kRemoveBit : 0));
   }
   Bytes seed = {choice_of(width)};
-  const Bytes row = encode_log_row({1, 2, 3, 4, 25}, entries, width);
+  const Bytes row =
+      test::encoded_row({1, 2, 3, 4}, entries, width, {{0, 4}, {7, kMostCopies - 1}, {24, 1}});
   seed.insert(seed.end(), row.begin(), row.end());
   write_seed("log_row", "row" + suffix_of(width), seed);
 }

@@ -31,7 +31,7 @@ class OfTurns : public ::testing::Test {
     expect_ok(turns_.finish());
     FilterBlocks::Written written;
     expect_ok(blocks_.write_to(blocks_.storage(), turns_.kept_entries(), written));
-    blocks_.note_written(written);
+    blocks_.note_written(std::move(written));
     turns_.begin();
   }
   const SegmentHeader& header(size_t leaf) { return blocks_.directory().leaf(leaf).current(); }

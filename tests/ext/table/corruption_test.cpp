@@ -471,8 +471,8 @@ TEST_F(Corruption, of_a_table_that_needs_no_overflow_is_found_by_check) {
 }
 
 TEST_F(Corruption, by_a_newer_format_says_so) {
-  const Seen seen = look("UPDATE f_config SET value = 4 WHERE key = 'format'");
-  EXPECT_NE(seen.probe.message.find("format 4"), std::string::npos) << seen.probe.message;
+  const Seen seen = look("UPDATE f_config SET value = 5 WHERE key = 'format'");
+  EXPECT_NE(seen.probe.message.find("format 5"), std::string::npos) << seen.probe.message;
   // The error comes at first use, not at connect.
   QuickDatabase db(damaged("UPDATE f_config SET value = 99 WHERE key = 'format'"));
   db.gives("SELECT name FROM pragma_table_info('f')", "key");
