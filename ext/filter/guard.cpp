@@ -281,6 +281,10 @@ std::shared_ptr<LiveFilter> GuardTable::filter() {
 
 bool GuardTable::best_index(sqlite3_index_info* info) {
   look();
+  if (!ever_looked_) {
+    info->idxNum = kPlanAgain;
+    return true;
+  }
   PlannedGuard planned = plan_guard(info, {table_, keys_, filter_name_, live_ != nullptr});
   const auto [known, is_new] =
       plan_numbers_.try_emplace(planned.name, static_cast<int>(plans_.size()));
@@ -355,7 +359,7 @@ void GuardTable::refuse_self_insert() const {
     return;
   }
   if (trigger_inserts_ ? runs_writing_statement(db_)
-                       : running_statement_inserts_rows_into(db_, table_.name)) {
+                       : running_statement_inserts_rows_into(db_, schema_, table_.name)) {
     throw wrong(
         (trigger_inserts_
              ? "a trigger inserts into " + table_.name +

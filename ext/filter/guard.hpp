@@ -65,6 +65,9 @@ class GuardTable {
     GuardPlan plan;
     std::map<uint32_t, std::unique_ptr<Prepared>> prepared;
   };
+  // The number of the plan in a schema that another connection has changed. SQLite plans the
+  // statement anew when it runs.
+  static constexpr int kPlanAgain = -2;
 
   [[noreturn]] void refuse_to_write() const;
   SqlError wrong(const std::string& what, int code = SQLITE_ERROR) const;

@@ -10,6 +10,9 @@ namespace cuckoo {
 void GuardTable::Cursor::choose(int number) {
   give_back();
   number_ = -1;
+  if (number == kPlanAgain) {
+    throw SqlError(SQLITE_SCHEMA, "database schema has changed");
+  }
   table_.refuse_self_insert();
   plan_ = table_.plans_[static_cast<size_t>(number)].get();
   const GuardPlan& plan = plan_->plan;

@@ -39,9 +39,23 @@ class Tokens {
   std::optional<SqlToken> now_;
 };
 
-}  // namespace
+bool has_table(sqlite3* db, const char* schema, const std::string& table) {
+  return SchemaRows(db, schema, "type = 'table' OR type = 'view'").find(table);
+}
 
-bool inserts_rows_into(std::string_view sql, std::string_view table) {
+// Returns whether SQLite may mean the schema's table if a statement names it without a schema. It
+// looks into temp first, then into main.
+bool is_meant_alone(sqlite3* db, const std::string& schema, const std::string& table) {
+  if (equal_names(schema, "temp")) {
+    return true;
+  }
+  return !has_table(db, "temp", table) &&
+         (equal_names(schema, "main") || !has_table(db, "main", table));
+}
+
+// `alone`: a name without a schema counts, too.
+bool inserts_rows_into(std::string_view sql, std::string_view schema, std::string_view table,
+                       bool alone) {
   Tokens tokens(sql);
   while (!tokens.at_end()) {
     const bool into = tokens.is("into");
@@ -49,11 +63,12 @@ bool inserts_rows_into(std::string_view sql, std::string_view table) {
     if (!into) {
       continue;
     }
-    bool same = tokens.is_name(table);
+    const bool of_schema = tokens.is_name(schema);
+    bool same = alone && tokens.is_name(table);
     tokens.take();
     if (tokens.is(".")) {
       tokens.take();
-      same = tokens.is_name(table);
+      same = of_schema && tokens.is_name(table);
       tokens.take();
     }
     if (tokens.is("as")) {
@@ -80,21 +95,25 @@ bool inserts_rows_into(std::string_view sql, std::string_view table) {
   return false;
 }
 
-bool running_statement_inserts_rows_into(sqlite3* db, std::string_view table) {
+}  // namespace
+
+bool running_statement_inserts_rows_into(sqlite3* db, const std::string& schema,
+                                         const std::string& table) {
   for (sqlite3_stmt* one = next_writing(db, nullptr); one != nullptr; one = next_writing(db, one)) {
     const char* const sql = sqlite3_sql(one);
-    if (sql != nullptr && inserts_rows_into(sql, table)) {
+    if (sql != nullptr && inserts_rows_into(sql, schema, table, true) &&
+        inserts_rows_into(sql, schema, table, is_meant_alone(db, schema, table))) {
       return true;
     }
   }
   return false;
 }
 
-bool trigger_inserts_rows_into(sqlite3* db, const std::string& schema, std::string_view table) {
+bool trigger_inserts_rows_into(sqlite3* db, const std::string& schema, const std::string& table) {
   for (const std::string& of : {schema, std::string("temp")}) {
     SchemaRows triggers(db, of, "type = 'trigger'");
     while (triggers.next()) {
-      if (inserts_rows_into(triggers.sql(), table)) {
+      if (inserts_rows_into(triggers.sql(), schema, table, true)) {
         return true;
       }
     }

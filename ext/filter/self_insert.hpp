@@ -10,13 +10,11 @@
 
 namespace cuckoo {
 
-// Returns whether the SQL has an INSERT of several rows into a table of that name: from a SELECT,
-// or with several rows of VALUES.
-bool inserts_rows_into(std::string_view sql, std::string_view table);
-
-// Return whether a statement that runs now, or a trigger of that schema or of temp, is such an
-// INSERT. True also if it inserts into the table of that name in another schema.
-bool running_statement_inserts_rows_into(sqlite3* db, std::string_view table);
-bool trigger_inserts_rows_into(sqlite3* db, const std::string& schema, std::string_view table);
+// Return whether a statement that runs now, or a trigger of that schema or of temp, has an INSERT of
+// several rows into the table: from a SELECT, or with several rows of VALUES. A table of that name
+// in another attached database may be taken for it. Throw SqlError.
+bool running_statement_inserts_rows_into(sqlite3* db, const std::string& schema,
+                                         const std::string& table);
+bool trigger_inserts_rows_into(sqlite3* db, const std::string& schema, const std::string& table);
 
 }  // namespace cuckoo

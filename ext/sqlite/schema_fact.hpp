@@ -12,9 +12,9 @@ namespace cuckoo {
 class SchemaFact {
  public:
   // Calls find() in a read transaction if the fact no longer holds, or never did. It holds once
-  // find() returns true. Sometimes SQLite can't read the schema, because it is being changed, and
-  // will plan the statement again. Then returns false if the fact was `known`, otherwise throws
-  // SQLite's error. Also throws SqlError for any other failure, and anything that find() throws.
+  // find() returns true. Returns false if SQLite can't read the schema and will plan the statement
+  // again: another connection changed the schema, or, if the fact was `known`, it is being changed.
+  // Throws SqlError for any other failure, and anything that find() throws.
   template <class Find>
   bool update(sqlite3* db, const std::string& schema, bool known, Find&& find) {
     ReadTransaction transaction;
@@ -26,7 +26,7 @@ class SchemaFact {
       found_in_ = {};
       transaction = ReadTransaction(db, schema);
     } catch (const SqlError& error) {
-      if (!known || !may_be_amid_ddl(error.code())) {
+      if (!may_be_amid_ddl(error.code()) || (!known && (error.code() & 0xFF) != SQLITE_SCHEMA)) {
         throw;
       }
       return false;

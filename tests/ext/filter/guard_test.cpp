@@ -343,6 +343,27 @@ TEST_F(Guard, I5_a_statement_that_adds_what_it_reads_finds_the_rows_before_it) {
   }
 }
 
+TEST(GuardedInsert, into_a_table_of_the_same_name_elsewhere_reads_no_row_of_its_own) {
+  Database db;
+  db.run(
+      "CREATE TABLE users(id INTEGER PRIMARY KEY, email TEXT);"
+      "INSERT INTO users(email) VALUES ('a'), ('b');"
+      "CREATE VIRTUAL TABLE seen USING cuckoo_filter(email, source = users(email), triggers = off);"
+      "CREATE VIRTUAL TABLE guarded USING filter_guard(seen, stale = allowed);"
+      "ATTACH ':memory:' AS backup; CREATE TABLE backup.users(id INTEGER PRIMARY KEY, email TEXT);"
+      "CREATE TEMP TABLE users(id INTEGER PRIMARY KEY, email TEXT)");
+  db.run("INSERT INTO backup.users SELECT * FROM guarded");
+  db.run("INSERT INTO temp.users SELECT * FROM guarded");
+  db.run("INSERT INTO users SELECT id + 2, email FROM guarded");  // temp's
+  db.gives("SELECT count(*) FROM backup.users", 2);
+  db.gives("SELECT count(*) FROM temp.users", 4);
+  db.refuses("INSERT INTO main.users SELECT id + 2, email FROM guarded",
+             {"would read its own rows"});
+  db.run("DROP TABLE temp.users");
+  db.refuses("INSERT INTO users SELECT id + 2, email FROM guarded", {"would read its own rows"});
+  db.gives("SELECT count(*) FROM main.users", 2);
+}
+
 TEST_F(Guard, I5_other_inserts_are_not_refused) {
   db.run("CREATE TABLE users(id INTEGER PRIMARY KEY, email TEXT); CREATE TABLE log(users, n)");
   db.run("INSERT INTO users(email) VALUES ('a'), ('b')");
