@@ -238,9 +238,8 @@ void FilterMessages::expect_keys(const FilterChanges& changes) const {
 bool FilterMessages::is_own_image(const MessageBytes& bytes, std::span<const std::byte> front) {
   if (segments::looks_like_image(front)) {
     const Result<segments::ImageHeader> header = segments::decode_image_header(bytes);
-    const bool brings_hashes = header.ok() && header.value().hash_count > 0 &&
-                               live_.filter().options().growth &&
-                               !live_.filter().newest().keeps_hashes();
+    const bool brings_hashes =
+        header.ok() && header.value().hash_count > 0 && live_.filter().lacks_hashes();
     return header.ok() && header.value().mark && !brings_hashes &&
            segments::encode_mark(*header.value().mark) == mark();
   }

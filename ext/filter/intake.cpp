@@ -353,6 +353,14 @@ void Intake::expect_importable(const Incoming& incoming) const {
   if (holds_each_once() && !contents.with_hashes && !says_each_once(contents)) {
     refuse("unique = on takes each hash once, and this image has none; export it with 'hashes'");
   }
+  // A copy that follows another filter takes what that one has.
+  const bool takes_all = mine.growth || holds_each_once() || command_ != "import";
+  if (!takes_all && traits_of(mine.spec.kind).slot_per_item && contents.items > contents.capacity) {
+    refuse("the image has " + std::to_string(contents.items) +
+           " items, and with growth = off its"
+           " capacity of " +
+           std::to_string(contents.capacity) + " is the most; make the table with growth = on");
+  }
 }
 
 void Intake::expect_importable(const segments::MessageBytes& image) const {

@@ -10,9 +10,9 @@
 
 namespace cuckoo {
 
-// Return whether a statement that runs now, or a trigger of that schema or of temp, has an INSERT of
-// several rows into the table: from a SELECT, or with several rows of VALUES. A table of that name
-// in another attached database may be taken for it. Throw SqlError.
+// Return whether a statement that runs now, or a trigger of that schema or of temp, has an INSERT
+// of several rows into the table: from a SELECT, or with several rows of VALUES. A table of that
+// name in another attached database may be taken for it. Throw SqlError.
 bool running_statement_inserts_rows_into(sqlite3* db, const std::string& schema,
                                          const std::string& table);
 bool trigger_inserts_rows_into(sqlite3* db, const std::string& schema, const std::string& table);

@@ -162,7 +162,8 @@ void WindowMessages::import(std::span<const std::byte> bytes, const std::string&
 void WindowMessages::apply(std::span<const std::byte> bytes) {
   const WindowMessage message = decode(bytes, "apply");
   if (!message.from) {
-    if (segments::encode_window_mark(message.to) != mark()) {
+    const bool brings_hashes = message.common.with_hashes && live_.filter().lacks_hashes();
+    if (brings_hashes || segments::encode_window_mark(message.to) != mark()) {
       import(bytes, "apply");
     }
     return;

@@ -374,6 +374,21 @@ TEST(WindowCost, of_a_copy_is_what_the_page_says) {
       1);
 }
 
+TEST(WindowHashes, come_back_to_a_copy_that_asks_for_all_with_hashes) {
+  Database db;
+  for (const char* table : {"o", "c"}) {
+    db.run(sql("CREATE VIRTUAL TABLE {} USING cuckoo_filter(generations = 2)", table));
+  }
+  db.run("INSERT INTO o " + numbers(1, 50) + "; INSERT INTO o(o) VALUES ('rotate')");
+  db.run("INSERT INTO o " + numbers(51, 100));
+  db.run("INSERT INTO c(c, key) SELECT 'apply', filter_changes('o', NULL)");
+  db.refuses("INSERT INTO c(c) VALUES ('rebuild')", {"c: ", "hashes"});
+  db.run("INSERT INTO c(c, key) SELECT 'apply', filter_changes('o', NULL, 'hashes')");
+  db.run("INSERT INTO c(c) VALUES ('rebuild')");
+  db.gives("SELECT filter_mark('c') = filter_mark('o')", 1);
+  EXPECT_EQ(present(db, 1, 100, "c"), 100);
+}
+
 }  // namespace
 }  // namespace filter_window_changes_test
 }  // namespace cuckoo::test
