@@ -17,6 +17,7 @@
 //   I5  digest() = sum over stored entries of mix(cell), whatever their order: two filters of one
 //       geometry with equal digests hold (up to 2^-64) the same cells.
 //   I6  the same operations in the same order give the same bytes: no clock, no random source.
+//   I7  batches and builders leave the bytes of single inserts in the same order, in any portions.
 //
 // Operations. Storage is not this class's business: the caller loads pages. contains/count/remove
 // need the two pages of the hash in memory; insert, builders, check and digest need all.
@@ -24,8 +25,7 @@
 //                min(20,000, 4·M) nodes, down to min(256, 4·M) where many cells overflowed; O(1)
 //                expected (2.2 nodes on average at load .97)
 //   contains     2 bucket reads (core/filter/bucket_bits.hpp; with AVX2 bucket_pair.hpp)
-//   builders     keep all buckets decoded in an array if that saves time. The places of entries may
-//                differ from those of single inserts, but not from the same calls elsewhere (I6)
+//   builders     keep all buckets decoded in an array if that saves time
 // Reference: Fan, Andersen, Kaminsky, Mitzenmacher: "Cuckoo Filter: Practically Better Than Bloom",
 // CoNEXT 2014. Differences: any table size, no victim, exact overflow, breadth-first relocation.
 #pragma once

@@ -21,6 +21,7 @@ class CuckooFilter::PageBuckets {
   explicit PageBuckets(CuckooFilter& filter) noexcept : filter_(filter) {}
 
   BucketValues read(uint64_t bucket) const noexcept { return filter_.read(bucket); }
+  BucketValues read_sorted(uint64_t bucket) const noexcept { return filter_.read(bucket); }
   using Spot = BucketBits::Address;  // the place of a bucket
   Spot spot(uint64_t bucket) const noexcept { return filter_.address(bucket); }
   bool has_empty_slot(const Spot& at) const noexcept {
@@ -44,7 +45,7 @@ class CuckooFilter::PageBuckets {
 // Keeps four values a bucket, each of 16 or 32 bits. An insert does not decode, sort or encode, so
 // it takes half the time of an insert into pages. Decoding and encoding all buckets once costs as
 // much time as the inserts save if there is one insert for every two buckets. Values are in any
-// order here.
+// order here, but a search reads them sorted, as they are in a page. So it ends in the same place.
 template <class Slot>
 class CuckooFilter::ArrayBuckets {
  public:
@@ -92,6 +93,16 @@ class CuckooFilter::ArrayBuckets {
   BucketValues read(uint64_t bucket) const noexcept {
     const Spot slots = spot(bucket);
     return {slots[0], slots[1], slots[2], slots[3]};
+  }
+  BucketValues read_sorted(uint64_t bucket) const noexcept {
+    BucketValues values = read(bucket);
+    constexpr std::pair<size_t, size_t> kNetwork[] = {{0, 1}, {2, 3}, {0, 2}, {1, 3}, {1, 2}};
+    for (const auto& [low, high] : kNetwork) {
+      const auto [less, more] = std::minmax({values[low], values[high]});
+      values[low] = less;
+      values[high] = more;
+    }
+    return values;
   }
   bool has_empty_slot(Spot slots) const noexcept {
     return slots[0] == 0 || slots[1] == 0 || slots[2] == 0 || slots[3] == 0;
@@ -254,7 +265,7 @@ bool CuckooFilter::relocate(Buckets& buckets, const Place& place) {
 template <class Buckets>
 void CuckooFilter::prepare(const Buckets& buckets, uint64_t bucket,
                            Expansion<Buckets>& expansion) const {
-  expansion.values = buckets.read(bucket);
+  expansion.values = buckets.read_sorted(bucket);
   for (unsigned slot = 0; slot < kBucketSlots; ++slot) {
     expansion.others[slot] = alternate(bucket, expansion.values[slot]);
     expansion.spots[slot] = buckets.spot(expansion.others[slot]);
