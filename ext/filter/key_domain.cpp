@@ -9,9 +9,7 @@ namespace {
 
 constexpr const char* kCollationNames[] = {"BINARY", "NOCASE", "RTRIM"};
 
-const char* affinity_name(Affinity affinity) noexcept {
-  return affinity == Affinity::kNone ? "no type" : affinity_word(affinity);
-}
+std::string affinity_name(Affinity affinity) { return shown_types(affinity_word(affinity)); }
 
 size_t size_before_nul(const KeyView& key) noexcept {
   const void* nul =
@@ -211,7 +209,7 @@ std::string obstacle(const ColumnDomain& from, const ColumnDomain& to) {
   // If a filter was made before types were noted, two different types count as two kinds of keys.
   if (why.empty() && unknown && !one_affinity && from.affinity != Affinity::kNone &&
       to.affinity != Affinity::kNone) {
-    why = std::string(" has keys of type ") + affinity_name(from.affinity) + ", this one of type " +
+    why = " has keys of type " + affinity_name(from.affinity) + ", this one of type " +
           affinity_name(to.affinity) + "; give both keys one type";
   }
   const bool cased = unknown || (from.types & kCasedKeys) != 0;

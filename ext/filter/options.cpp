@@ -386,10 +386,10 @@ FilterOptions stored_options(ShadowStore& store, const KeyForm& declared, bool s
                                 : affinity != affinities_text(declared)  ? "type"
                                                                          : nullptr;
       other != nullptr) {
-    throw SqlError(SQLITE_CORRUPT_VTAB, store.table() +
-                                            ": corrupt: its key is declared with another " + other +
-                                            " than the one it was made with, " + affinity +
-                                            " compared by " + collations_text(*key));
+    throw SqlError(SQLITE_CORRUPT_VTAB,
+                   store.table() + ": corrupt: its key is declared with another " + other +
+                       " than the one it was made with, " + shown_types(affinity) +
+                       " compared by " + collations_text(*key));
   }
   options.spec = stored_spec(stored);
   options.capacity = static_cast<uint64_t>(stored.whole("capacity", 1, int64_t{1} << 40));

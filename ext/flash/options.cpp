@@ -186,7 +186,7 @@ FlashOptions stored_flash_options(ShadowStore& store, Affinity key) {
     throw SqlError(SQLITE_CORRUPT_VTAB, store.table() +
                                             ": corrupt: its key is declared with another type than"
                                             " the one it was made with, " +
-                                            printable(made));
+                                            shown_types(made));
   }
   stored.expect_no_more();
   return options;

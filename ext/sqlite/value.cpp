@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "core/base/key_hash.hpp"
+#include "ext/sqlite/options.hpp"
 #include "ext/sqlite/utf16_text.hpp"
 
 namespace cuckoo {
@@ -20,6 +21,15 @@ void set_text(std::string_view text, KeyView& key) {
 const char* affinity_word(Affinity affinity) noexcept {
   constexpr const char* kWords[] = {"NONE", "TEXT", "NUMERIC", "INTEGER", "REAL"};
   return kWords[static_cast<size_t>(affinity)];
+}
+
+std::string shown_types(std::string_view words) {
+  constexpr std::string_view kNone = "NONE";
+  std::string text = printable(words);
+  for (size_t at = text.find(kNone); at != std::string::npos; at = text.find(kNone)) {
+    text.replace(at, kNone.size(), "no type");
+  }
+  return text;
 }
 
 Affinity affinity_of(std::string_view declared_type) {

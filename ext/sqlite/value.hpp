@@ -25,6 +25,8 @@ inline bool is_null(sqlite3_value* value) noexcept {
 enum class Affinity { kNone, kText, kNumeric, kInteger, kReal };
 
 const char* affinity_word(Affinity affinity) noexcept;  // "NONE", "TEXT" and so on: stored
+// Returns stored words, perhaps "INTEGER, NONE", as errors show them: "INTEGER, no type".
+std::string shown_types(std::string_view words);
 // Follows SQLite's rules (datatype3.html, 3.1) for a declared type; kNone for no type and BLOB.
 Affinity affinity_of(std::string_view declared_type);
 

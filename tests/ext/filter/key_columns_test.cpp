@@ -401,18 +401,24 @@ TEST_F(KeyColumns, stay_when_the_database_is_opened_again) {
 // Under another type or collation a key has another hash, and would be denied.
 TEST(KeyDeclaration, that_was_edited_in_the_schema_is_noticed) {
   struct Case {
-    const char *create, *from, *to, *ask, *word;
+    const char *create, *from, *to, *ask, *what;
   };
   const Case cases[] = {
-      {"cuckoo_filter(k TEXT)", "k TEXT", "k INTEGER", "SELECT filter_contains('t', 5)", "type"},
+      {"cuckoo_filter(k TEXT)", "k TEXT", "k INTEGER", "SELECT filter_contains('t', 5)",
+       "type than the one it was made with, TEXT compared by BINARY"},
       {"bloom_filter(k, j INTEGER)", "k, j INTEGER", "k INTEGER, j",
-       "SELECT filter_contains('t', '5', 5)", "type"},
+       "SELECT filter_contains('t', '5', 5)",
+       "type than the one it was made with, no type, INTEGER compared by BINARY, BINARY"},
       {"cuckoo_filter(k TEXT COLLATE NOCASE)", "NOCASE", "BINARY", "SELECT filter_contains('t', 5)",
-       "collation"},
+       "collation than the one it was made with, TEXT compared by NOCASE"},
       {"cuckoo_filter(k TEXT, generations = 2)", "(k TEXT", "(k", "SELECT filter_contains('t', 5)",
-       "type"},
-      {"flash_kv(k TEXT, v)", "k TEXT", "k INTEGER", "SELECT count(*) FROM t WHERE k = 5", "type"},
-      {"flash_kv(k, v)", "(k,", "(k TEXT,", "SELECT count(*) FROM t WHERE k = 5", "type"},
+       "type than the one it was made with, TEXT compared by BINARY"},
+      {"cuckoo_filter(k BLOB)", "k BLOB", "k REAL", "SELECT filter_contains('t', '5')",
+       "type than the one it was made with, no type compared by BINARY"},
+      {"flash_kv(k TEXT, v)", "k TEXT", "k INTEGER", "SELECT count(*) FROM t WHERE k = 5",
+       "type than the one it was made with, TEXT"},
+      {"flash_kv(k, v)", "(k,", "(k TEXT,", "SELECT count(*) FROM t WHERE k = 5",
+       "type than the one it was made with, no type"},
   };
   for (const Case& one : cases) {
     SCOPED_TRACE(one.create);
@@ -430,7 +436,7 @@ TEST(KeyDeclaration, that_was_edited_in_the_schema_is_noticed) {
         " WHERE name = 't'; PRAGMA writable_schema = RESET",
         one.from, one.to);
     const std::vector<std::string> parts = {"t: corrupt: its key is declared with another " +
-                                            std::string(one.word)};
+                                            std::string(one.what)};
     other.refuses(one.ask, SQLITE_CORRUPT, parts);
     other.refuses("INSERT INTO t(t) VALUES ('check')", SQLITE_CORRUPT, parts);
     QuickDatabase(path).refuses(one.ask, SQLITE_CORRUPT, parts);
