@@ -20,7 +20,12 @@ constexpr uint64_t kLeastBlocks = 16;
 
 constexpr OptionSpec kFlashSpecs[] = {
     // The geometry says how large both may be.
-    {"size", OptionKind::kSize, 1, 0x1p62, "a size, such as '64KB' or '16MB'", {}},
+    {"size",
+     OptionKind::kSize,
+     1,
+     0x1p62,
+     "a size, such as '64KB' or '16MB', from 16 erase blocks to 2^32 program units",
+     {}},
     {"sectors", OptionKind::kWhole, 1, 0x1p62, "a whole number of sectors", {}},
     {"sector_size", OptionKind::kSize, 512, 65536, "a power of two from 512 to 64KB", {}},
     {"erase_block", OptionKind::kWhole, 1, 1024, "a whole number of sectors from 1 to 1024", {}},
@@ -34,7 +39,7 @@ constexpr OptionSpec kFlashSpecs[] = {
 
 std::string size_text(double bytes) {
   const char* unit = " bytes";
-  for (const char* larger : {"KB", "MB", "GB"}) {
+  for (const char* larger : {"KB", "MB", "GB", "TB"}) {
     if (bytes < 1024 || std::fmod(bytes, 1024) != 0) {
       break;
     }

@@ -284,7 +284,8 @@ std::optional<double> parse_number(std::string_view text) {
 std::optional<double> parse_size(std::string_view text) {
   double scale = 1;
   const std::string unit = lower(text.substr(text.size() < 2 ? 0 : text.size() - 2));
-  for (const auto& [name, bytes] : {std::pair("kb", 0x1p10), {"mb", 0x1p20}, {"gb", 0x1p30}}) {
+  for (const auto& [name, bytes] :
+       {std::pair("kb", 0x1p10), {"mb", 0x1p20}, {"gb", 0x1p30}, {"tb", 0x1p40}}) {
     scale = unit == name ? bytes : scale;
   }
   const std::optional<double> number =

@@ -99,7 +99,7 @@ std::optional<SourceText> parse_source(std::string_view text);
 
 // Parses a number as options and commands take it. Returns nothing for any other text.
 std::optional<double> parse_number(std::string_view text);
-// Parses a size in bytes, too: a number, then perhaps KB, MB or GB (of 1024).
+// Parses a size in bytes, too: a number, then perhaps KB, MB, GB or TB (of 1024).
 std::optional<double> parse_size(std::string_view text);
 
 std::string lower(std::string_view text);

@@ -78,8 +78,8 @@ TEST_F(FlashCreate, refuses_what_is_out_of_range_and_states_the_range) {
        {"hashes", {"1", "5"}, "2 to 4"},
        {"ways", {"0", "9"}, "1 to 8"},
        {"seed", {"red", "1 2"}, "64-bit integer"},
-       {"size", {"'1TB'", "12345.5", "-5", "'64MBX'", "MB"}, "a size, such as"},
-       {"size", {"'1KB'", "'60KB'", "'2000GB'"}, "64KB (16 erase blocks of 4KB) to 64GB"},
+       {"size", {"'1PB'", "12345.5", "-5", "'64MBX'", "MB"}, "16 erase blocks to 2^32 program"},
+       {"size", {"'1KB'", "'60KB'", "'100TB'", "1e14"}, "64KB (16 erase blocks of 4KB) to 64GB"},
        {"sectors", {"0", "1.5"}, "a whole number of sectors"},
        {"sectors", {"1", "60"}, "64 (16 erase blocks of 4)"}});
   expect_arguments_refused(
@@ -87,6 +87,7 @@ TEST_F(FlashCreate, refuses_what_is_out_of_range_and_states_the_range) {
       {{"sector_size = 1000", {"f: ", "sector size is 1000", "a power of two"}},
        {"size = '60KB'", {"option size is 60KB", "64KB (16 erase blocks of 4KB)", "64GB"}},
        {"size = '65GB'", {"option size is 65GB", "2^32 program units of 16 bytes"}},
+       {"size = '100TB'", {"option size is 100TB, expected 64KB"}},
        {"sectors = 60", {"option sectors is 60, expected 64 (16 erase blocks of 4)"}}});
 }
 
