@@ -103,11 +103,12 @@ void refuse_option_as_column(const std::string& table, std::span<const OptionSpe
   }
 }
 
-// Refuses 1,000,000 and 0,01, which are several arguments.
-void refuse_comma(const std::string& table, std::string_view option, std::string_view next) {
-  if (!next.empty() && next.find_first_not_of("0123456789") == std::string_view::npos) {
-    throw SqlError(SQLITE_ERROR, table + ": a number has no commas; found " + printable(option) +
-                                     "," + printable(next) + "; write 1000000, 1e6 or 0.01");
+// Refuses 1,000,000 and 0,01, and shows all of it as `found`. Without quotes they are several
+// arguments, and `text` is the one after the first comma.
+void refuse_comma(const std::string& table, std::string_view text, const std::string& found) {
+  if (!text.empty() && text.find_first_not_of("0123456789.,") == std::string_view::npos) {
+    throw SqlError(SQLITE_ERROR, table + ": a number has no commas; found " + printable(found) +
+                                     "; write 1000000, 1e6 or 0.01");
   }
 }
 
@@ -331,7 +332,8 @@ Options::Options(const std::string& table, std::span<const OptionSpec> specs,
       continue;
     }
     if (!tolerant && i + 1 < arguments.size()) {
-      refuse_comma(table, argument, trim(arguments[i + 1]));
+      const std::string_view next = trim(arguments[i + 1]);
+      refuse_comma(table, next, std::string(argument) + "," + std::string(next));
     }
     try {
       parse_option(table, specs, argument, equals);
@@ -424,6 +426,9 @@ void Options::add_option(const std::string& table, std::span<const OptionSpec> s
       break;
   }
   if (!good) {
+    if (spec->most != 0 && text.find(',') != std::string::npos) {  // it takes a number
+      refuse_comma(table, text, name + " = '" + text + "'");
+    }
     throw SqlError(SQLITE_ERROR, table + ": option " + name + " is \"" + printable(text) +
                                      "\", expected " + std::string(spec->range));
   }

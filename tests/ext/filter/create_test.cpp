@@ -181,6 +181,10 @@ TEST(CreateColumn, called_like_an_option_has_a_type_or_double_quotes) {
        {"email, 'capacity=100'", {"write capacity=100, without"}},
        {"email, capacity = 1,000,000", {"a number has no commas", "1,000; write 1000000"}},
        {"email, fpr = 0,01, growth = off", {"found fpr = 0,01; write 1000000"}},
+       {"email, capacity = '1,000,000'", {"a number has no commas; found capacity = '1,000,000'"}},
+       {"email, fpr = '0,01'", {"found fpr = '0,01'; write 1000000"}},
+       {"email, capacity = '1000, or so'", {"a whole number from 1 to 2^40"}},
+       {"email, source = '1,000'", {"expected table(column)"}},
        {"email, growth = off, TEXT", {"column \"TEXT\" follows an option"}}});
   expect_arguments_refused("bloom_filter", {{"email, counting", {"write counting = on"}}});
   expect_arguments_refused("flash_kv", {{"k, v, size", {"size is an option"}}});
