@@ -1,6 +1,8 @@
 #include "ext/filter/cursor.hpp"
 
 #include "ext/sqlite/function.hpp"
+#include "ext/sqlite/statement.hpp"
+#include "ext/table/command.hpp"
 
 namespace cuckoo {
 
@@ -86,8 +88,9 @@ void FilterTable::Cursor::refuse_collation(int columns) const {
                                    ": a filter compares keys with the collation of"
                                    " its key, " +
                                    own + (own == "BINARY" ? "" : ", or with BINARY") +
-                                   ", only; write " + columns_.name(column) + " = value COLLATE " +
-                                   own + ", or put the filter's key on the left of =");
+                                   ", only; write " + sql_name(columns_.name(column)) +
+                                   " = value COLLATE " + own +
+                                   ", or put the filter's key on the left of =");
 }
 
 void FilterTable::Cursor::refuse_part_of_key(int columns) const {
@@ -106,8 +109,8 @@ void FilterTable::Cursor::refuse_part_of_key(int columns) const {
 void FilterTable::Cursor::refuse_to_count(uint64_t items) const {
   throw SqlError(SQLITE_ERROR, live_.table() + ": it holds " + std::to_string(items) +
                                    " items, and SQLite would count them one by one, 2^32 of them"
-                                   " in a minute; take items of filter_info('" +
-                                   live_.table() + "')");
+                                   " in a minute; take items of " +
+                                   sql_text("filter_info(%Q)", live_.table().c_str()));
 }
 
 void FilterTable::Cursor::refuse_to_list() const {
@@ -115,11 +118,10 @@ void FilterTable::Cursor::refuse_to_list() const {
   throw SqlError(SQLITE_ERROR,
                  name +
                      ": a filter does not know its keys and can't list them; give a key"
-                     " (WHERE filter_contains('" +
-                     name + "', " + columns_.names_text() + "), " + columns_.equalities() +
-                     ", JOIN, EXISTS); to empty it:"
-                     " INSERT INTO " +
-                     name + "(" + name + ") VALUES ('clear')");
+                     " (WHERE filter_contains(" +
+                     sql_text("%Q", name.c_str()) + ", " + columns_.names_text() + "), " +
+                     columns_.equalities() +
+                     ", JOIN, EXISTS); to empty it: " + command_text(name, "clear"));
 }
 
 void FilterTable::Cursor::column(sqlite3_context* context, int column) {

@@ -115,8 +115,9 @@ void GuardTable::learn_table() {
   if (!of_filter && !given) {
     const bool several = live_ != nullptr && live_->key_form().columns > 1;
     throw wrong("the filter " + printable(filter_name_) +
-                " has no source; name what it holds: filter_guard(" + printable(filter_name_) +
-                ", source = table(column" + (several ? ", …" : "") + "))");
+                " has no source; name what it holds: filter_guard(" +
+                sql_name(printable(filter_name_)) + ", source = table(column" +
+                (several ? ", …" : "") + "))");
   }
   const SourceSpec& source = of_filter ? *of_filter : *given;
   if (of_filter && !of_filter->is_of_columns()) {  // the table may have keys that the filter lacks
@@ -190,7 +191,7 @@ void GuardTable::find_filter() {
 void GuardTable::compare_with_filter() {
   const FilterOptions& options = live_->filter().options();
   const KeyDomain keys = live_->key_domain();
-  const std::string what = table_.name + "(" + names_of(table_, keys_) + ")";
+  const std::string what = sql_name(table_.name) + "(" + names_of(table_, keys_) + ")";
   if (options.generations > 1) {
     throw wrong("the filter " + printable(filter_name_) +
                 " is a sliding window, which forgets keys that " + what +

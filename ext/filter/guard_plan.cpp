@@ -5,6 +5,7 @@
 #include <span>
 
 #include "ext/sqlite/statement.hpp"
+#include "ext/sqlite/tokens.hpp"
 
 namespace cuckoo {
 namespace {
@@ -453,16 +454,17 @@ Estimate Planner::estimate(Lists lists) const {
 // Returns the plan's text: "filter seen, then users(email)", "users(grp=? AND id>?)" or "users".
 std::string Planner::text() const {
   if (plan_.asks()) {
-    return "filter " + planning_.filter + ", then " + table_.name + "(" +
+    return "filter " + planning_.filter + ", then " + sql_name(table_.name) + "(" +
            names_of(table_, planning_.keys) + ")";
   }
   std::string conditions;
   for (const GuardTerm& term : plan_.terms) {
     conditions += conditions.empty() ? "(" : " AND ";
-    conditions += term.column < 0 ? "rowid" : table_.columns[static_cast<size_t>(term.column)].name;
+    conditions +=
+        term.column < 0 ? "rowid" : sql_name(table_.columns[static_cast<size_t>(term.column)].name);
     conditions += sql_of(term.op);
   }
-  return table_.name + conditions + (conditions.empty() ? "" : ")");
+  return sql_name(table_.name) + conditions + (conditions.empty() ? "" : ")");
 }
 
 std::string Planner::name() const {

@@ -243,7 +243,8 @@ GuardedTable read_guarded_table(sqlite3* db, const std::string& schema, const st
 std::string names_of(const GuardedTable& table, const std::vector<int>& columns) {
   std::string names;
   for (const int column : columns) {
-    names += (names.empty() ? "" : ", ") + table.columns[static_cast<size_t>(column)].name;
+    names +=
+        (names.empty() ? "" : ", ") + sql_name(table.columns[static_cast<size_t>(column)].name);
   }
   return names;
 }

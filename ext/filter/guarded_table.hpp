@@ -64,7 +64,7 @@ struct GuardedTable {
 // Throws SqlError that names the table if there is no such ordinary table.
 GuardedTable read_guarded_table(sqlite3* db, const std::string& schema, const std::string& table);
 
-// "user_id, item_id": the names of those columns.
+// "user_id, item_id": the names of those columns, as SQL in a text shows them.
 std::string names_of(const GuardedTable& table, const std::vector<int>& columns);
 
 // For sqlite3_declare_vtab().

@@ -102,7 +102,7 @@ std::vector<std::string> KeyColumns::types() const {
 std::string KeyColumns::names_text() const {
   std::string text;
   for (const ColumnSpec& column : columns_) {
-    append_item(text, ", ", column.name);
+    append_item(text, ", ", sql_name(column.name));
   }
   return text;
 }
@@ -110,7 +110,7 @@ std::string KeyColumns::names_text() const {
 std::string KeyColumns::equalities(const char* equality) const {
   std::string text;
   for (const ColumnSpec& column : columns_) {
-    append_item(text, " AND ", column.name + equality);
+    append_item(text, " AND ", sql_name(column.name) + equality);
   }
   return text;
 }

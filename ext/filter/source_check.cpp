@@ -9,6 +9,7 @@
 #include "ext/filter/live_filter.hpp"
 #include "ext/filter/source.hpp"
 #include "ext/filter/tuple_key.hpp"
+#include "ext/table/command.hpp"
 
 namespace cuckoo {
 namespace {
@@ -143,8 +144,7 @@ void check_source(LiveFilter& live, const CheckedSource& source) {
   if (const std::string newer = source.triggers ? from.newer_trigger() : ""; !newer.empty()) {
     text += "; trigger " + newer + " is newer than the filter's and runs before them";
   }
-  throw SqlError(SQLITE_ERROR, text + "; INSERT INTO " + live.table() + "(" + live.table() +
-                                   ") VALUES ('rebuild') mends it");
+  throw SqlError(SQLITE_ERROR, text + "; " + command_text(live.table(), "rebuild") + " mends it");
 }
 
 }  // namespace cuckoo

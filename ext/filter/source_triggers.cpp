@@ -5,6 +5,7 @@
 #include "ext/filter/source_row.hpp"
 #include "ext/sqlite/schema_rows.hpp"
 #include "ext/sqlite/statement.hpp"
+#include "ext/table/command.hpp"
 
 namespace cuckoo {
 namespace {
@@ -252,9 +253,9 @@ bool FilterSource::check_triggers() const {
                                  "restored from a dump, or " +
                                      own_name("row", stored().suffix) + " was dropped)";
   throw SqlError(SQLITE_ERROR, store_.table() + ": the triggers on its source " + what +
-                                   ": keys may be missing; INSERT INTO " + store_.table() + "(" +
-                                   store_.table() +
-                                   ") VALUES ('rebuild') loads them and makes the triggers anew");
+                                   ": keys may be missing; " +
+                                   command_text(store_.table(), "rebuild") +
+                                   " loads them and makes the triggers anew");
 }
 
 }  // namespace cuckoo

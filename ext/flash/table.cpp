@@ -95,7 +95,7 @@ bool FlashTable::best_index(sqlite3_index_info* info) {
   const bool unique = plan == kSeqPlan || (plan == kProbePlan && columns_.has_number_keys());
   info->idxFlags = unique ? SQLITE_INDEX_SCAN_UNIQUE : 0;
   if (plan != kScanPlan) {
-    describe_plan(info, (plan == kSeqPlan ? "seq" : columns_.key_name()) + "=?");
+    describe_plan(info, (plan == kSeqPlan ? "seq" : sql_name(columns_.key_name())) + "=?");
   }
   const bool by_order = info->nOrderBy == 1 && columns_.is_seq(info->aOrderBy[0].iColumn) &&
                         info->aOrderBy[0].desc == 0;

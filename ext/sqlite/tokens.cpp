@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ext/sqlite/statement.hpp"
+
 namespace cuckoo {
 namespace {
 
@@ -71,6 +73,16 @@ std::string take_name(std::string_view& text) {
   }
   text.remove_prefix(std::min(at + 1, text.size()));
   return word;
+}
+
+std::string sql_name(const std::string& name) {
+  std::string_view rest = name;
+  const std::optional<SqlToken> token = take_token(rest);
+  const bool word = token && token->kind == SqlToken::Kind::kWord && token->text == name &&
+                    !name.starts_with('$');  // a variable
+  const bool keyword = sqlite3_keyword_check(name.c_str(), static_cast<int>(name.size())) != 0 &&
+                       sqlite3_stricmp(name.c_str(), "key") != 0;
+  return word && !keyword ? name : sql_text(R"("%w")", name.c_str());
 }
 
 std::optional<SqlToken> take_token(std::string_view& sql) {

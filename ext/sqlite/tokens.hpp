@@ -17,6 +17,9 @@ char closing_quote(char open);
 // Takes a name off the front of `text`, and removes its quotes.
 std::string take_name(std::string_view& text);
 
+// Returns the name as SQL in a text shows it: in double quotes if it needs them. key needs none.
+std::string sql_name(const std::string& name);
+
 // A word of an SQL expression.
 struct SqlToken {
   enum class Kind {

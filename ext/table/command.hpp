@@ -10,6 +10,7 @@
 #include "ext/sqlite/error.hpp"
 #include "ext/sqlite/function.hpp"
 #include "ext/sqlite/options.hpp"
+#include "ext/sqlite/tokens.hpp"
 #include "ext/sqlite/value.hpp"
 
 namespace cuckoo {
@@ -20,6 +21,12 @@ struct Command {
   enum class Argument { kNone, kTaken } argument;
   void (Target::*run)(sqlite3_value* argument);
 };
+
+// Returns the statement of a command without an argument.
+inline std::string command_text(const std::string& table, const char* command) {
+  const std::string name = sql_name(table);
+  return "INSERT INTO " + name + "(" + name + ") VALUES ('" + command + "')";
+}
 
 // Throws SqlError that begins with target.name().
 template <class Target>

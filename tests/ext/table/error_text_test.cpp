@@ -173,6 +173,54 @@ TEST_F(ErrorText, of_a_long_text_comes_at_once) {
   db.gives("SELECT filter_contains('c.d', 1)", "0");
 }
 
+// The statements in these texts can be pasted.
+TEST(SqlInTexts, has_names_in_quotes_where_they_need_them) {
+  Database db;
+  const std::string lists = "SELECT * FROM \"it's\"";
+  db.run("CREATE VIRTUAL TABLE \"it's\" USING cuckoo_filter(\"my \"\"key\", \"select\", _1$)");
+  db.run("INSERT INTO \"it's\" VALUES (1, 2, 3)");
+  db.refuses(lists, {"filter_contains('it''s', \"my \"\"key\", \"select\", _1$)",
+                     R"(), "my ""key" = ? AND "select" = ? AND _1$ = ?, JOIN)",
+                     R"(INSERT INTO "it's"("it's") VALUES ('clear'))"});
+  db.refuses(lists + " WHERE _1$ = 1", {R"(write "my ""key" = ? AND "select" = ? AND _1$ = ?)"});
+  const std::string clear = db.attempt(lists).message;
+  db.run(clear.substr(clear.find("INSERT INTO")));
+  db.gives("SELECT count(*) FROM \"it's\"", 0);
+  db.run("INSERT INTO \"it's\" VALUES (1, 2, 3)");
+  db.gives("SELECT count(*) FROM \"it's\" WHERE \"my \"\"key\" = 1 AND \"select\" = 2 AND _1$ = 3",
+           1);
+
+  db.run("CREATE VIRTUAL TABLE \"n's\" USING cuckoo_filter(\"a b\" TEXT COLLATE NOCASE)");
+  db.refuses("SELECT * FROM \"n's\" WHERE \"a b\" = 'x' COLLATE RTRIM",
+             {"write \"a b\" = value COLLATE NOCASE"});
+  db.run(
+      "INSERT INTO \"n's\"(\"a b\", count) VALUES ('x', 2147483648), ('x', 2147483648), ('x', 1)");
+  db.refuses("SELECT count(*) FROM \"n's\"", {"items of filter_info('n''s')"});
+
+  const std::string create = "CREATE VIRTUAL TABLE {} USING cuckoo_filter({})";
+  const std::string source = R"(source = "our rows"("a b"), triggers = {})";
+  db.run(R"(CREATE TABLE "our rows"("a b" TEXT); INSERT INTO "our rows" VALUES ('x'))");
+  db.run(create, "\"order\"", sql(source, "off"));
+  db.run(create, "\"1t\"", "\"a b\" TEXT");
+  db.refuses("CREATE VIRTUAL TABLE g USING filter_guard(\"1t\")",
+             {R"(filter_guard("1t", source = table(column)))"});
+  db.refuses("CREATE VIRTUAL TABLE g USING filter_guard(\"order\")",
+             {R"(make the filter with source = "our rows"("a b"), triggers = on)"});
+  db.run("INSERT INTO \"our rows\" VALUES ('y')");
+  db.refuses("INSERT INTO \"order\"(\"order\") VALUES ('check')",
+             {R"(INSERT INTO "order"("order") VALUES ('rebuild') mends it)"});
+  db.run(create, "\"my t\"", sql(source, "on"));
+  db.run(drop_of_own(db, "my t", "insert"));
+  const std::string rebuild = "INSERT INTO \"my t\"(\"my t\") VALUES ('rebuild')";
+  db.refuses("SELECT filter_contains('my t', 'x')", {"are gone", rebuild + " loads them"});
+  db.run(rebuild);
+  db.gives("SELECT filter_contains('my t', 'x')", 1);
+
+  db.run("CREATE VIRTUAL TABLE grüße USING cuckoo_filter(Key); INSERT INTO grüße VALUES (1)");
+  db.refuses("SELECT * FROM grüße", {"filter_contains('grüße', Key), Key = ?",
+                                     "INSERT INTO grüße(grüße) VALUES ('clear')"});
+}
+
 struct Countdown {
   sqlite3* db;
   int left;
