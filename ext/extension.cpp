@@ -10,21 +10,25 @@
 #endif
 
 #include <mutex>
+#include <span>
 
 #include "ext/filter/aggregates.hpp"
 #include "ext/filter/cursor.hpp"
 #include "ext/filter/functions.hpp"
 #include "ext/filter/guard.hpp"
 #include "ext/filter/info.hpp"
+#include "ext/filter/options.hpp"
 #include "ext/filter/parts.hpp"
 #include "ext/filter/plan.hpp"
 #include "ext/filter/source_row.hpp"
 #include "ext/flash/cursor.hpp"
 #include "ext/flash/functions.hpp"
 #include "ext/flash/info.hpp"
+#include "ext/flash/options.hpp"
 #include "ext/flash/plan.hpp"
 #include "ext/ring/functions.hpp"
 #include "ext/ring/moves.hpp"
+#include "ext/ring/store.hpp"
 #include "ext/ring/table.hpp"
 #include "ext/sqlite/api.hpp"
 #include "ext/sqlite_cuckoo.h"
@@ -108,6 +112,18 @@ void cuckoo_version(sqlite3_context* context, int, sqlite3_value**) {
   sqlite3_result_text(context, kVersion, -1, SQLITE_STATIC);
 }
 
+// Returns the modules that take options, with these.
+std::span<const ModuleOptions> modules_with_options() noexcept {
+  static const ModuleOptions kAll[] = {
+      {"cuckoo_filter", "filter", option_specs(FilterModule::kCuckoo)},
+      {"bloom_filter", "filter", option_specs(FilterModule::kBloom)},
+      {"filter_guard", "guard", guard_option_specs()},
+      {"flash_kv", "flash", flash_option_specs()},
+      {"hash_ring", "ring", ring_option_specs()},
+  };
+  return kAll;
+}
+
 void register_all(Registration& registration) {
   registration.module<CuckooTable>("cuckoo_filter");
   registration.module<BloomTable>("bloom_filter");
@@ -143,7 +159,7 @@ void load(sqlite3* db) {
     if (can_call(db, "cuckoo_version()").value_or(false)) {
       return;  // db uses another copy of this library, linked in or in a file
     }
-    connection = std::make_shared<Connection>(db);
+    connection = std::make_shared<Connection>(db, modules_with_options());
   }
   Registration registration(std::move(connection));
   if (!registration.has("cuckoo_version", 0)) {

@@ -43,7 +43,7 @@ declare -A untested=(
 plain_words=(affinity algorithm allocator applier argument avx2 awaited binary bit builder byte checked
   code collector column connection content declared equal error fact fit info keep large last lasting
   layout limit location maker membership memory more name new operator os own planned planning portable read
-  reader registered register registration related result rowid rule saved scan schema shared size spec sql
+  reader registered register registration result rowid rule saved scan schema shared size spec sql
   statement stats status sum surroundings survey test transaction two type view walk writer)
 
 violations=0

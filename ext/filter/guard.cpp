@@ -45,9 +45,7 @@ GuardTable::GuardTable(const ModuleArguments& arguments)
       db_(arguments.db),
       schema_(arguments.schema()),
       name_(arguments.table()),
-      options_(arguments.table(), kSpecs,
-               std::span(arguments.texts + 3, static_cast<size_t>(arguments.count - 3)),
-               !arguments.creating) {
+      options_(arguments, connection_.modules()) {
   const std::vector<ColumnSpec>& names = options_.columns();
   const bool named = names.size() == 1 && names[0].type.empty();
   if (arguments.creating && !named) {

@@ -1,22 +1,10 @@
 #include "ext/filter/table.hpp"
 
-#include <span>
-
 #include "ext/filter/commands.hpp"
 #include "ext/filter/probe_plan.hpp"
 #include "ext/table/connection.hpp"
 
 namespace cuckoo {
-
-namespace {
-
-RelatedOptions options_of_other(FilterModule module) {
-  const FilterModule other =
-      module == FilterModule::kCuckoo ? FilterModule::kBloom : FilterModule::kCuckoo;
-  return {module_name(other), option_specs(other)};
-}
-
-}  // namespace
 
 FilterTable::FilterTable(const ModuleArguments& arguments, FilterModule module)
     : StoredTable(arguments),
@@ -24,9 +12,7 @@ FilterTable::FilterTable(const ModuleArguments& arguments, FilterModule module)
       db_(arguments.db),
       module_(module),
       declared_name_(arguments.table()),
-      options_(arguments.table(), option_specs(module),
-               std::span(arguments.texts + 3, static_cast<size_t>(arguments.count - 3)),
-               !arguments.creating, ColumnRules::kTypeAndCollation, options_of_other(module)),
+      options_(arguments, connection_.modules(), ColumnRules::kTypeAndCollation),
       key_(name(), options_.columns(), arguments.creating),
       source_(*live_, key_, options_, arguments.creating),
       rows_(*live_, key_),

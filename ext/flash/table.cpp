@@ -22,9 +22,7 @@ FlashTable::FlashTable(const ModuleArguments& arguments)
       connection_(arguments.connection),
       db_(arguments.db),
       declared_name_(arguments.table()),
-      options_(arguments.table(), flash_option_specs(),
-               std::span(arguments.texts + 3, static_cast<size_t>(arguments.count - 3)),
-               !arguments.creating),
+      options_(arguments, arguments.connection.modules()),
       columns_(declared_name_, options_.columns(), arguments.creating),
       equal_keys_(*live_, columns_),
       rows_(*live_, columns_, connection_) {

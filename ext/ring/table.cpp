@@ -72,9 +72,7 @@ const char* key_declaration(RingKeyType type) noexcept {
 HashRingTable::HashRingTable(const ModuleArguments& arguments)
     : StoredTable(arguments),
       db_(arguments.db),
-      options_(arguments.table(), ring_option_specs(),
-               std::span(arguments.texts + 3, static_cast<size_t>(arguments.count - 3)),
-               !arguments.creating),
+      options_(arguments, arguments.connection.modules()),
       declared_name_(arguments.table()) {
   const std::vector<ColumnSpec>& columns = options_.columns();
   if (arguments.creating && !columns.empty() &&

@@ -75,6 +75,33 @@ ColumnSpec parse_column(const std::string& table, std::string_view argument, Col
   return column;
 }
 
+std::string names_of(std::span<const OptionSpec> specs) {
+  std::string names;
+  for (const OptionSpec& spec : specs) {
+    names += names.empty() ? "" : ", ";
+    names += spec.name;
+  }
+  return names;
+}
+
+const OptionSpec* find_spec(std::span<const OptionSpec> specs, std::string_view name) {
+  const auto found = std::find_if(specs.begin(), specs.end(),
+                                  [name](const OptionSpec& one) { return one.name == name; });
+  return found == specs.end() ? nullptr : &*found;
+}
+
+// Returns the names of the modules that have such an option: "cuckoo_filter, bloom_filter".
+std::string modules_with(std::span<const ModuleOptions> modules, std::string_view option) {
+  std::string names;
+  for (const ModuleOptions& one : modules) {
+    if (find_spec(one.specs, option) != nullptr) {
+      names += names.empty() ? "" : ", ";
+      names += one.module;
+    }
+  }
+  return names;
+}
+
 // Refuses what would make a column of an option: `unique` where unique = on was meant, and
 // 'capacity=100'. With a type or in double quotes it is a column.
 void refuse_option_as_column(const std::string& table, std::span<const OptionSpec> specs,
@@ -89,10 +116,7 @@ void refuse_option_as_column(const std::string& table, std::span<const OptionSpe
     throw SqlError(SQLITE_ERROR, table + ": an option is not written in quotes: write " +
                                      printable(name) + ", without them");
   }
-  const auto spec = std::find_if(specs.begin(), specs.end(), [&name](const OptionSpec& one) {
-    return one.name == lower(name);
-  });
-  if (spec != specs.end()) {
+  if (const OptionSpec* const spec = find_spec(specs, lower(name)); spec != nullptr) {
     const std::string option(spec->name);
     const bool one_word = !spec->words.empty() && spec->words.find(' ') == std::string_view::npos;
     std::string value(spec->kind == OptionKind::kWord && one_word ? spec->words : "…");
@@ -130,15 +154,6 @@ std::optional<bool> switch_of(const std::string& word) {
     return true;
   }
   return is_one_of(word, "off no false 0") ? std::optional(false) : std::nullopt;
-}
-
-std::string names_of(std::span<const OptionSpec> specs) {
-  std::string names;
-  for (const OptionSpec& spec : specs) {
-    names += names.empty() ? "" : ", ";
-    names += spec.name;
-  }
-  return names;
 }
 
 std::optional<int64_t> parse_integer(std::string_view text) {
@@ -298,18 +313,22 @@ std::optional<double> parse_size(std::string_view text) {
 }
 
 const OptionSpec& spec_named(std::span<const OptionSpec> specs, std::string_view name) {
-  for (const OptionSpec& spec : specs) {
-    if (spec.name == name) {
-      return spec;
-    }
+  const OptionSpec* const spec = find_spec(specs, name);
+  if (spec == nullptr) {
+    throw SqlError(SQLITE_INTERNAL, "no option is called " + std::string(name));
   }
-  throw SqlError(SQLITE_INTERNAL, "no option is called " + std::string(name));
+  return *spec;
 }
 
-Options::Options(const std::string& table, std::span<const OptionSpec> specs,
-                 std::span<const char* const> arguments, bool tolerant, ColumnRules rules,
-                 const RelatedOptions& other)
-    : other_(other) {
+Options::Options(const ModuleArguments& given, std::span<const ModuleOptions> modules,
+                 ColumnRules rules)
+    : modules_(modules) {
+  const std::string table = given.table();
+  const std::span arguments(given.texts + 3, static_cast<size_t>(given.count - 3));
+  const bool tolerant = !given.creating;
+  for (const ModuleOptions& one : modules_) {
+    own_ = equal_names(one.module, given.texts[0]) ? one : own_;
+  }
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view argument = trim(arguments[i]);
     if (argument.empty()) {
@@ -320,9 +339,10 @@ Options::Options(const std::string& table, std::span<const OptionSpec> specs,
     }
     const size_t equals = find_equals(argument);
     if (equals == std::string_view::npos) {
-      if (!tolerant) {
-        refuse_option_as_column(table, specs, argument);
-        refuse_option_as_column(table, other_.specs, argument);
+      for (const ModuleOptions& one : modules_) {
+        if (!tolerant && one.kind == own_.kind) {
+          refuse_option_as_column(table, one.specs, argument);
+        }
       }
       if (!tolerant && !values_.empty()) {
         throw SqlError(SQLITE_ERROR, table + ": column \"" + printable(argument) +
@@ -336,7 +356,7 @@ Options::Options(const std::string& table, std::span<const OptionSpec> specs,
       refuse_comma(table, next, std::string(argument) + "," + std::string(next));
     }
     try {
-      parse_option(table, specs, argument, equals);
+      parse_option(table, argument, equals);
     } catch (const SqlError&) {
       if (!tolerant) {
         throw;
@@ -345,8 +365,7 @@ Options::Options(const std::string& table, std::span<const OptionSpec> specs,
   }
 }
 
-void Options::parse_option(const std::string& table, std::span<const OptionSpec> specs,
-                           std::string_view argument, size_t equals) {
+void Options::parse_option(const std::string& table, std::string_view argument, size_t equals) {
   std::string_view left = argument.substr(0, equals);
   std::string_view right = trim(argument.substr(equals + 1));
   const std::string name = lower(take_name(left));
@@ -362,23 +381,18 @@ void Options::parse_option(const std::string& table, std::span<const OptionSpec>
     throw SqlError(SQLITE_ERROR, table + ": option \"" + printable(argument) +
                                      "\" has text that does not belong to it");
   }
-  add_option(table, specs, name, value);
+  add_option(table, name, value);
 }
 
-void Options::add_option(const std::string& table, std::span<const OptionSpec> specs,
-                         const std::string& name, const std::string& text) {
-  const auto spec = std::find_if(specs.begin(), specs.end(),
-                                 [&name](const OptionSpec& one) { return one.name == name; });
-  if (spec == specs.end() &&
-      std::any_of(other_.specs.begin(), other_.specs.end(),
-                  [&name](const OptionSpec& one) { return one.name == name; })) {
-    throw SqlError(SQLITE_ERROR, table + ": " + name + " is an option of " +
-                                     std::string(other_.module) + "; the options here are " +
-                                     names_of(specs));
-  }
-  if (spec == specs.end()) {
-    throw SqlError(SQLITE_ERROR, table + ": unknown option \"" + printable(name) +
-                                     "\"; the options are " + names_of(specs));
+void Options::add_option(const std::string& table, const std::string& name,
+                         const std::string& text) {
+  const OptionSpec* const spec = find_spec(own_.specs, name);
+  if (spec == nullptr) {
+    const std::string others = modules_with(modules_, name);
+    const std::string what = others.empty()
+                                 ? "unknown option \"" + printable(name) + "\"; the options are "
+                                 : name + " is an option of " + others + "; the options here are ";
+    throw SqlError(SQLITE_ERROR, table + ": " + what + names_of(own_.specs));
   }
   if (values_.contains(name)) {
     throw SqlError(SQLITE_ERROR, table + ": option " + name + " is given twice");

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ext/sqlite/module.hpp"
 #include "ext/sqlite/tokens.hpp"
 
 namespace cuckoo {
@@ -51,9 +52,11 @@ struct ColumnSpec {
   std::string collation = {};  // its name; empty: none was given
 };
 
-// The options of a related module, which are often given to the wrong one.
-struct RelatedOptions {
+// The options of one module. Those of others are named in errors, because they are often given to
+// the wrong one.
+struct ModuleOptions {
   std::string_view module;
+  std::string_view kind;  // a bare option of a module of one's own kind is no column
   std::span<const OptionSpec> specs;
 };
 
@@ -62,11 +65,10 @@ enum class ColumnRules { kType, kTypeAndCollation };
 
 class Options {
  public:
-  // Parses the arguments of one table. Throws SqlError. If `tolerant`, skips what is not valid: a
-  // later connect uses the stored options.
-  Options(const std::string& table, std::span<const OptionSpec> specs,
-          std::span<const char* const> arguments, bool tolerant,
-          ColumnRules rules = ColumnRules::kType, const RelatedOptions& other = {});
+  // Parses the arguments of a table of one of these modules. Throws SqlError. If the table is not
+  // being created, skips what is not valid: a later connect uses the stored options.
+  Options(const ModuleArguments& given, std::span<const ModuleOptions> modules,
+          ColumnRules rules = ColumnRules::kType);
 
   const std::vector<ColumnSpec>& columns() const noexcept { return columns_; }
   bool has(std::string_view name) const { return values_.contains(std::string(name)); }
@@ -84,12 +86,11 @@ class Options {
     bool on = false;
   };
   const Value* find(std::string_view name) const;
-  void parse_option(const std::string& table, std::span<const OptionSpec> specs,
-                    std::string_view argument, size_t equals);
-  void add_option(const std::string& table, std::span<const OptionSpec> specs,
-                  const std::string& name, const std::string& text);
+  void parse_option(const std::string& table, std::string_view argument, size_t equals);
+  void add_option(const std::string& table, const std::string& name, const std::string& text);
 
-  RelatedOptions other_;
+  std::span<const ModuleOptions> modules_;
+  ModuleOptions own_;  // of the table's module
   std::vector<ColumnSpec> columns_;
   std::map<std::string, Value, std::less<>> values_;
 };

@@ -20,7 +20,8 @@ Connection* all_connections = nullptr;
 
 }  // namespace
 
-Connection::Connection(sqlite3* db) : db_(db) {
+Connection::Connection(sqlite3* db, std::span<const ModuleOptions> modules)
+    : db_(db), modules_(modules) {
   const std::lock_guard lock(all_mutex);
   next_ = std::exchange(all_connections, this);
 }

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "ext/sqlite/api.hpp"
+#include "ext/sqlite/options.hpp"
 #include "ext/sqlite/statement.hpp"
 #include "ext/table/live_table.hpp"
 
@@ -35,7 +36,7 @@ struct Registered {
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  explicit Connection(sqlite3* db);
+  Connection(sqlite3* db, std::span<const ModuleOptions> modules);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -45,6 +46,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   sqlite3* db() const noexcept { return db_; }
   std::vector<Registered>& registered() noexcept { return registered_; }
+  std::span<const ModuleOptions> modules() const noexcept { return modules_; }
 
   // Returns the live table of that name if a transaction writes it, otherwise a new one. If `fresh`
   // (CREATE), always returns a new one.
@@ -258,6 +260,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   sqlite3* db_;
   Connection* next_;  // in the list of all that this library knows
   std::vector<Registered> registered_;
+  std::span<const ModuleOptions> modules_;  // all that take options
   uint64_t names_version_ = 1;
   const LiveTable* planned_ = nullptr;  // the last one; only its address is used
   std::map<std::string, std::weak_ptr<LiveTable>> tables_;

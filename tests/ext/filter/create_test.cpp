@@ -191,6 +191,33 @@ TEST(CreateColumn, called_like_an_option_has_a_type_or_double_quotes) {
   expect_arguments_refused("hash_ring", {{"vnodes", {"vnodes is an option"}}});
 }
 
+TEST(CreateOption, of_another_module_is_named_as_such) {
+  const std::string here = "; the options here are ";
+  expect_arguments_refused(
+      "cuckoo_filter",
+      {{"k, size = '1MB'", {"f: size is an option of flash_kv" + here + "capacity, fpr, "}},
+       {"k, Stale = allowed", {"stale is an option of filter_guard" + here}},
+       {"k, hashes = 3", {"hashes is an option of bloom_filter, flash_kv" + here}},
+       {"k, weight = 3", {"unknown option \"weight\"; the options are capacity"}}});
+  expect_arguments_refused(
+      "BLOOM_filter",
+      {{"k, fingerprint_bits = 8", {"fingerprint_bits is an option of cuckoo_filter" + here}}});
+  expect_arguments_refused(
+      "flash_kv",
+      {{"k, v, capacity = 100", {"capacity is an option of cuckoo_filter, bloom_filter" + here}}});
+  expect_arguments_refused(
+      "filter_guard",
+      {{"f, fpr = 0.1",
+        {"fpr is an option of cuckoo_filter, bloom_filter" + here + "source, stale"}},
+       {"f, vnodes = 1", {"vnodes is an option of hash_ring" + here}}});
+  expect_arguments_refused(
+      "hash_ring", {{"digest = sha1", {"digest is an option of flash_kv" + here + "vnodes, "}},
+                    {"weight = 3", {"unknown option \"weight\"; the options are vnodes, "}}});
+  Database db;  // a bare word that only other kinds of tables have as an option is a column
+  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(digest, size)");
+  db.gives("SELECT name FROM pragma_table_info('f') LIMIT 2", "digest,size");
+}
+
 TEST(CreateColumn, name_may_need_quotes) {
   for (const char* name : {"\"my key\"", "[a]", "`b`", "'c'", "\"d\"\"e\"", "\"a=b\"", "\"select\"",
                            "\"ключ\"", "_x", "\"(\""}) {

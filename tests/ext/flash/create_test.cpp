@@ -98,7 +98,7 @@ TEST_F(FlashCreate, refuses_options_and_columns_that_can_not_be) {
   expect_arguments_refused(
       "flash_kv", {{"size = '1MB', sectors = 1024", {"size and sectors exclude one another"}},
                    {"size = '1MB', size = '1MB'", {"size is given twice"}},
-                   {"capacity = 100", {"unknown option \"capacity\"", options}},
+                   {"hits = 100", {"unknown option \"hits\"; the options are " + options}},
                    {"seed = '1' x", {"has text that does not belong"}},
                    {"a, b, c", {"two columns, key and value", "c"}},
                    {"a, A", {"two columns are called"}},
