@@ -112,13 +112,13 @@ void LogRowWriter::append(std::span<const uint64_t> entries, size_t first,
     counts_.insert(counts_.end(), count, count + kLogCountBytes);
   }
   const size_t entry_bytes = log_entry_bytes(width_);
-  size_t at = bytes_.size();
-  bytes_.resize(at + entries.size() * entry_bytes);
+  size_t at = entries_.size();
+  entries_.resize(at + entries.size() * entry_bytes);
   for (const uint64_t entry : entries) {
     if (width_ == HashWidth::k47Bits) {
-      store_le48(&bytes_[at], pack_raw47(entry));
+      store_le48(&entries_[at], pack_raw47(entry));
     } else {
-      store_le(&bytes_[at], entry);
+      store_le(&entries_[at], entry);
     }
     at += entry_bytes;
   }
@@ -128,7 +128,7 @@ void LogRowWriter::append(const LogRow& row, size_t first) {
   const auto counts = counts_from(row.counts, first);
   const auto entries = row.entries.subspan(first * log_entry_bytes(width_));
   counts_.insert(counts_.end(), counts.begin(), counts.end());
-  bytes_.insert(bytes_.end(), entries.begin(), entries.end());
+  entries_.insert(entries_.end(), entries.begin(), entries.end());
 }
 
 void LogRowWriter::pass() noexcept {
@@ -138,28 +138,24 @@ void LogRowWriter::pass() noexcept {
 }
 
 void LogRowWriter::clear() noexcept {
-  bytes_.resize(kLogHeaderBytes);
+  entries_.clear();
   counts_.clear();
 }
 
-LogRow LogRowWriter::row() const noexcept {
-  return {header, width_, std::span(bytes_).subspan(kLogHeaderBytes), counts_};
-}
-
-std::span<const std::byte> LogRowWriter::encode() {
-  store_le(&bytes_[kRowChainAt], header.chain);
-  store_le(&bytes_[kRowPositionAt], header.position);
-  store_le(&bytes_[kRowItemsAt], header.items);
-  store_le(&bytes_[kRowVersionAt], header.directory_version);
-  store_le(&bytes_[kRowEntriesAt], static_cast<uint16_t>(size()));
-  store_le(&bytes_[kRowCountsAt], static_cast<uint16_t>(counts_.size() / kLogCountBytes));
-  bytes_[kRowKindAt] = kind_of(width_);
-  if (counts_.empty()) {
-    return bytes_;
-  }
-  encoded_.assign(bytes_.begin(), bytes_.end());
-  encoded_.insert(encoded_.end(), counts_.begin(), counts_.end());
-  return encoded_;
+std::vector<std::byte> LogRowWriter::encode() const {
+  std::vector<std::byte> row;
+  row.reserve(kLogHeaderBytes + entries_.size() + counts_.size());
+  row.resize(kLogHeaderBytes);
+  store_le(&row[kRowChainAt], header.chain);
+  store_le(&row[kRowPositionAt], header.position);
+  store_le(&row[kRowItemsAt], header.items);
+  store_le(&row[kRowVersionAt], header.directory_version);
+  store_le(&row[kRowEntriesAt], static_cast<uint16_t>(size()));
+  store_le(&row[kRowCountsAt], static_cast<uint16_t>(counts_.size() / kLogCountBytes));
+  row[kRowKindAt] = kind_of(width_);
+  row.insert(row.end(), entries_.begin(), entries_.end());
+  row.insert(row.end(), counts_.begin(), counts_.end());
+  return row;
 }
 
 Result<LogRow> parse_log_row(std::span<const std::byte> bytes, HashWidth width) {

@@ -72,7 +72,7 @@ class LogCursor {
  public:
   explicit LogCursor(const LogRow& row, size_t first = 0) noexcept;
 
-  // Goes to the first entry, then to the next one. Returns false behind the last.
+  // Goes to the next entry, at first to the first one. Returns false if there is none.
   bool next() noexcept;
   size_t index() const noexcept { return index_; }
   uint64_t entry() const noexcept { return entry_; }
@@ -87,18 +87,16 @@ class LogCursor {
   uint64_t copies_ = 0;
 };
 
-// A row in memory, to which entries are added. It is encoded as they come.
+// A row in memory, to which entries are added. Each is encoded when it comes.
 class LogRowWriter {
  public:
-  LogRowWriter() = default;  // of no use until another one is assigned
-  explicit LogRowWriter(HashWidth width) : width_(width), bytes_(kLogHeaderBytes) {}
+  LogRowWriter() = default;
+  explicit LogRowWriter(HashWidth width) noexcept : width_(width) {}
 
   LogHeader header;
 
   HashWidth width() const noexcept { return width_; }
-  size_t size() const noexcept {
-    return (bytes_.size() - kLogHeaderBytes) / log_entry_bytes(width_);
-  }
+  size_t size() const noexcept { return entries_.size() / log_entry_bytes(width_); }
   uint64_t end() const noexcept { return header.position + size(); }
   // Adds entries of a list, from that index on; at most 2^16 - 1 in all. `more` is of the list.
   void append(std::span<const uint64_t> entries, size_t first, std::span<const MoreCopies> more);
@@ -106,18 +104,14 @@ class LogRowWriter {
   // Turns into the empty row after this one.
   void pass() noexcept;
   void clear() noexcept;  // no entries
-  LogRow row() const noexcept;
-  // The row's bytes, until it changes.
-  std::span<const std::byte> encode();
-  size_t memory_bytes() const noexcept {
-    return bytes_.capacity() + counts_.capacity() + encoded_.capacity();
-  }
+  LogRow row() const noexcept { return {header, width_, entries_, counts_}; }
+  std::vector<std::byte> encode() const;
+  size_t memory_bytes() const noexcept { return entries_.capacity() + counts_.capacity(); }
 
  private:
   HashWidth width_ = HashWidth::k47Bits;
-  std::vector<std::byte> bytes_;  // room for the header, then the entries
+  std::vector<std::byte> entries_;
   std::vector<std::byte> counts_;
-  std::vector<std::byte> encoded_;  // of a row with counts
 };
 
 // Returns kCorrupt if the bytes are no row.

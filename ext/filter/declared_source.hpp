@@ -10,8 +10,9 @@
 //   I3  with triggers, only 'rebuild' may remove keys that the source still has
 //       (refuse_losing_keys()).
 //   I4  once a trigger has written in a transaction that began after a renaming of the source, the
-//       stored names are the new ones. Whether they are is asked once a transaction, and found out
-//       once a schema: a roll-back of what was stored leaves it to the next transaction.
+//       stored names are the new ones. The first trigger that writes in a transaction compares
+//       them, unless they were equal before in the same schema. If it stores new names, the next
+//       transaction compares again, because these may be rolled back.
 #pragma once
 
 #include <cstdint>

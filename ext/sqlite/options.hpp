@@ -65,8 +65,8 @@ enum class ColumnRules { kType, kTypeAndCollation };
 
 class Options {
  public:
-  // Parses the arguments of a table of one of these modules. Throws SqlError. If the table is not
-  // being created, skips what is not valid: a later connect uses the stored options.
+  // Parses the arguments of a table of one of these modules. Throws SqlError at CREATE. Later it
+  // skips an argument that is not valid, because a table uses the options that it stored.
   Options(const ModuleArguments& given, std::span<const ModuleOptions> modules,
           ColumnRules rules = ColumnRules::kType);
 

@@ -19,9 +19,7 @@ inline segments::LogRowWriter row_of(const segments::LogHeader& header,
 
 inline Bytes encoded_row(const segments::LogHeader& header, const std::vector<uint64_t>& entries,
                          HashWidth width, const std::vector<MoreCopies>& more = {}) {
-  segments::LogRowWriter row = row_of(header, entries, width, more);
-  const auto bytes = row.encode();
-  return {bytes.begin(), bytes.end()};
+  return row_of(header, entries, width, more).encode();
 }
 
 inline uint64_t chain_over(uint64_t chain, const std::vector<uint64_t>& entries, HashWidth width,

@@ -345,25 +345,22 @@ TEST(GuardLost, rebuild_brings_it_back_in_every_connection_after_a_migration) {
 // another connection changed meanwhile.
 TEST(GuardLost, comes_back_in_a_connection_that_saw_the_refusal) {
   const std::pair<const char*, const char*> losses[] = {
-      {"DROP TABLE users; CREATE TABLE users(id INTEGER PRIMARY KEY, email TEXT);"
-       "INSERT INTO users(email) VALUES ('b')",
+      {"DROP TABLE users; CREATE TABLE users(id INTEGER PRIMARY KEY, email TEXT UNIQUE, n INT);"
+       "INSERT INTO users VALUES (2, 'b', 2)",
        "INSERT INTO seen(seen) VALUES ('rebuild')"},
       {"DROP TABLE seen", kSeen},
   };
   for (const auto& [loss, remedy] : losses) {
     const TemporaryFolder folder;
     QuickDatabase db(folder.file("lost.db"));
-    db.run("CREATE TABLE users(id INTEGER PRIMARY KEY, email TEXT)");
-    db.run("INSERT INTO users(email) VALUES ('b')");
-    db.run(kSeen);
-    db.run(kGuarded);
+    make(db);
     QuickDatabase other(folder.file("lost.db"));
-    other.gives("SELECT id FROM guarded WHERE email = 'b'", 1);
+    other.gives("SELECT n FROM guarded WHERE email = 'b'", 2);
     db.run(loss);
     (void)other.attempt("SELECT * FROM guarded");  // sqlite3_exec() says that the schema changed
-    other.refuses("SELECT id FROM guarded WHERE email = 'b'", {"guarded", "seen"});
+    other.refuses("SELECT n FROM guarded WHERE email = 'b'", {"guarded", "seen"});
     db.run(remedy);
-    other.gives("SELECT id FROM guarded WHERE email = 'b'", 1);
+    other.gives("SELECT n FROM guarded WHERE email = 'b'", 2);
     other.gives("SELECT count(*) FROM guarded WHERE email = 'c'", 0);
   }
 }
