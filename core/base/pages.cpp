@@ -74,9 +74,9 @@ std::byte* PageSet::own(uint64_t index) {
 void PageSet::share(uint64_t index) noexcept {
   assert(owns(index));
   Chunk& chunk = owned_chunk(index);
-  assert((chunk.dirty[mark_word(index)] & mark_bit(index)) == 0);
   point_to(share_buffer(owned(index)), chunk, index);
   chunk.shared[mark_word(index)] |= mark_bit(index);
+  chunk.open[mark_word(index)] &= ~mark_bit(index);
 }
 
 std::byte* PageSet::add(uint64_t index, bool stored) {
@@ -116,20 +116,29 @@ uint64_t PageSet::next_backed(uint64_t index) const noexcept {
   return std::min(index, page_count_);
 }
 
-void PageSet::add_dirty(uint64_t index) {
+void PageSet::open(uint64_t index) {
   assert(find(index) != nullptr);
   (void)writable(index);
-  dirty_.push_back(index);
-  owned_chunk(index).dirty[mark_word(index)] |= mark_bit(index);
+  Chunk& chunk = owned_chunk(index);
+  if ((chunk.dirty[mark_word(index)] & mark_bit(index)) == 0) {
+    dirty_.push_back(index);
+    chunk.dirty[mark_word(index)] |= mark_bit(index);
+  }
+  chunk.open[mark_word(index)] |= mark_bit(index);
 }
 
 void PageSet::clear_dirty() noexcept {
   for (const uint64_t index : dirty_) {
     Chunk& chunk = owned_chunk(index);
     chunk.dirty[mark_word(index)] &= ~mark_bit(index);
+    chunk.open[mark_word(index)] &= ~mark_bit(index);
     chunk.stored[mark_word(index)] |= mark_bit(index);
   }
   dirty_.clear();
+}
+
+void PageSet::note_stored(uint64_t index) noexcept {
+  owned_chunk(index).stored[mark_word(index)] |= mark_bit(index);
 }
 
 bool PageSet::stored(uint64_t index) const noexcept {

@@ -25,8 +25,8 @@
 //   I2  the slack is zero.
 //   I3  a page is in dirty() exactly when mark_dirty() was called since it was added or since
 //       clear_dirty(); each page is in it once.
-//   I4  a dirty or stored page is backed, and a dirty page is the set's own. The zero page is
-//       neither, nor is it ever written.
+//   I4  a dirty or stored page is backed. The zero page is neither, nor is it ever written. A dirty
+//       page that is the set's own is open.
 //   I5  a shared page is never written, because writable() or mark_dirty() come before every
 //       change.
 //   I6  list()[i] is find(i) at all times, if there is a list.
@@ -82,8 +82,7 @@ class PageSet {
   // there is a list.
   void complete() noexcept;
 
-  // Shares the memory of a page, which the set owns and which is not dirty, with all equal pages
-  // until it is changed.
+  // Shares the memory of a page, which the set owns, with all equal pages until it is changed.
   void share(uint64_t index) noexcept;
   bool shared(uint64_t index) const noexcept {
     return (table_[index >> kChunkShift]->shared[mark_word(index)] & mark_bit(index)) != 0;
@@ -94,15 +93,17 @@ class PageSet {
   // Marks the page, and makes it writable(). It must be in memory. Throws (std::bad_alloc) before
   // the page is marked.
   void mark_dirty(uint64_t index) {
-    if (!is_dirty(index)) {
-      add_dirty(index);
+    if (!is_open(index)) {
+      open(index);
     }
   }
-  bool is_dirty(uint64_t index) const noexcept {
-    return (table_[index >> kChunkShift]->dirty[mark_word(index)] >> (index % 64) & 1) != 0;
+  // Is it marked, and may it be written?
+  bool is_open(uint64_t index) const noexcept {
+    return (table_[index >> kChunkShift]->open[mark_word(index)] >> (index % 64) & 1) != 0;
   }
   const std::vector<uint64_t>& dirty() const noexcept { return dirty_; }
-  void clear_dirty() noexcept;  // every page that was dirty now counts as stored
+  void clear_dirty() noexcept;                // every page that was dirty now counts as stored
+  void note_stored(uint64_t index) noexcept;  // a row for it exists; the page may be dirty
 
   bool stored(uint64_t index) const noexcept;  // the page must be in memory
 
@@ -118,6 +119,7 @@ class PageSet {
   struct Chunk {
     const std::byte* pages[kChunkPages] = {};
     uint64_t dirty[kChunkPages / 64] = {};
+    uint64_t open[kChunkPages / 64] = {};
     uint64_t stored[kChunkPages / 64] = {};
     uint64_t shared[kChunkPages / 64] = {};
   };
@@ -144,7 +146,7 @@ class PageSet {
   Chunk& own_chunk(uint64_t index);
   void point_to(const std::byte* page, Chunk& chunk, uint64_t index) noexcept;
   std::byte* own(uint64_t index);
-  void add_dirty(uint64_t index);
+  void open(uint64_t index);
 
   uint64_t page_count_;
   uint32_t page_bytes_;

@@ -139,7 +139,7 @@ void BloomFilter::prefetch(uint64_t hash) const noexcept {
   }
 }
 
-uint64_t BloomFilter::count(uint64_t hash, const PendingRemoves& pending) const {
+uint64_t BloomFilter::count(uint64_t hash) const noexcept {
   if (!geometry_.counting()) {
     return probe(hash) == Answer::kPresent ? 1 : 0;
   }
@@ -147,8 +147,7 @@ uint64_t BloomFilter::count(uint64_t hash, const PendingRemoves& pending) const 
   const size_t cell_count = cells_of(hash, cells);
   uint64_t least = ~uint64_t{0};
   for (size_t i = 0; i < cell_count && least != 0; ++i) {
-    const uint64_t held = copies(cells[i]);
-    least = std::min(least, held - std::min(held, pending.count(cells[i])));
+    least = std::min(least, copies(cells[i]));
   }
   return least;
 }
@@ -389,9 +388,9 @@ double BloomFilter::load_factor() const noexcept {
   return static_cast<double>(occupied_) / static_cast<double>(cells_);
 }
 
-double BloomFilter::rate_now() const noexcept {
-  return geometry_.blocked() ? rate(keys_for_cells(geometry_, occupied_))
-                             : std::pow(load_factor(), geometry_.hashes);
+double BloomFilter::rate_with(double more) const noexcept {
+  return geometry_.blocked() || more > 0 ? rate(keys_for_cells(geometry_, occupied_) + more)
+                                         : std::pow(load_factor(), geometry_.hashes);
 }
 
 Status BloomFilter::validate_page(uint64_t index, std::span<const std::byte> content) const {

@@ -74,7 +74,7 @@ class BloomFilter final : public Filter {
   Answer probe(uint64_t hash) const noexcept override;
   // Fetches all or most of the memory that probe() will read. Its pages are in memory.
   void prefetch(uint64_t hash) const noexcept;
-  uint64_t count(uint64_t hash, const PendingRemoves& pending) const override;
+  uint64_t count(uint64_t hash) const noexcept override;
   uint64_t copies(uint64_t cell) const noexcept override;
 
   bool insert(uint64_t hash);  // true: it was present; its pages are in memory
@@ -89,22 +89,23 @@ class BloomFilter final : public Filter {
   bool insert_pair(const HashPair& pair);
 
   double rate(double keys) const noexcept override { return bloom_rate(geometry_, keys).mean; }
-  double rate_now() const noexcept override;
+  double rate_with(double more) const noexcept override;
   double load_factor() const noexcept override;
   uint32_t places_per_key() const noexcept override { return geometry_.cells_per_key(); }
   double fingerprint_bits() const noexcept override { return 0; }
-  bool full(uint64_t items, uint64_t unfolded, uint64_t capacity) const noexcept override {
-    return holds(items, unfolded, capacity, kDoubt);
+  bool full(uint64_t items, uint64_t capacity) const noexcept override {
+    return holds(items, occupied_, capacity, kDoubt);
   }
   bool overfull(uint64_t sum, uint64_t capacity) const noexcept override {
     const double deviations = geometry_.counting() ? kDoubt : 3;
-    return sum > capacity && cells_reach(geometry_, occupied_, 0, capacity, deviations);
+    return sum > capacity && cells_reach(geometry_, occupied_, capacity, deviations);
   }
   bool outgrown(uint64_t items, uint64_t capacity) const noexcept override {
-    return items > 0 && holds(items - 1, 0, capacity, 0);
+    return items > 0 && holds(items - 1, occupied_, capacity, 0);
   }
-  bool would_outgrow(uint64_t, std::span<const uint64_t>, uint64_t) const noexcept override {
-    return false;
+  bool may_outgrow(uint64_t items, uint64_t adds, uint64_t capacity) const noexcept override {
+    return items + adds > 0 &&
+           holds(items + adds - 1, occupied_ + adds * geometry_.cells_per_key(), capacity, 0);
   }
   uint64_t most_items() const noexcept override;
   uint64_t united_items(uint64_t a, uint64_t b, uint64_t capacity) const noexcept override;
@@ -123,10 +124,10 @@ class BloomFilter final : public Filter {
   Status do_unite(const Filter& other, const Poll& poll) override;
   uint64_t do_insert_batch(std::span<const uint64_t> hashes, uint64_t& digest) override;
 
-  // Returns true if it holds at least `capacity` keys.
-  bool holds(uint64_t items, uint64_t unfolded, uint64_t capacity, double doubt) const noexcept {
+  // Returns true if it would hold at least `capacity` keys with so many cells in use.
+  bool holds(uint64_t items, uint64_t occupied, uint64_t capacity, double doubt) const noexcept {
     const auto reach = [&](double deviations) {
-      return cells_reach(geometry_, occupied_, unfolded, capacity, deviations);
+      return cells_reach(geometry_, occupied, capacity, deviations);
     };
     return (items >= capacity && (!geometry_.counting() || reach(doubt))) || reach(kCertain);
   }

@@ -425,24 +425,21 @@ double keys_for_cells(const BloomGeometry& geometry, uint64_t cells) noexcept {
   return -std::log1p(-used / all) / decay_per_key(geometry);
 }
 
-bool cells_reach(const BloomGeometry& geometry, uint64_t occupied, uint64_t unfolded,
-                 uint64_t capacity, double deviations) noexcept {
+bool cells_reach(const BloomGeometry& geometry, uint64_t occupied, uint64_t capacity,
+                 double deviations) noexcept {
   const auto all = static_cast<double>(geometry.cells());
   const auto wanted = static_cast<double>(capacity);
-  const auto unseen = static_cast<double>(unfolded);
   const double used = std::min(static_cast<double>(occupied), all - 0.5);
   const double k = geometry.cells_per_key();
   // Most calls end here, up to about 0.3 % below the capacity. The bounds are 1 - e^-y >= y - y²/2
   // + y³/6 - y⁴/24 and y >= k·keys/m.
-  if (const double y = k * (wanted - unseen) / all;
+  if (const double y = k * wanted / all;
       y > 0 && used < all * y * (1 - y / 2 * (1 - y / 3 * (1 - y / 4)))) {
     return false;
   }
   // More keys are expected to use more cells. So the cells stand for n keys if n keys are expected
   // to use no more.
-  const auto stand_for = [&](double keys) {
-    return keys <= unseen || used >= expected_cells(geometry, keys - unseen);
-  };
+  const auto stand_for = [&](double keys) { return used >= expected_cells(geometry, keys); };
   if (!stand_for(wanted)) {
     return false;
   }

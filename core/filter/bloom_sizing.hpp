@@ -103,12 +103,11 @@ BloomRate bloom_rate(const BloomGeometry& geometry, double keys) noexcept;
 double expected_cells(const BloomGeometry& geometry, double keys) noexcept;
 double keys_for_cells(const BloomGeometry& geometry, uint64_t cells) noexcept;
 
-// Returns true if the cells in use, together with `unfolded` keys that are not in them yet, mean at
-// least `capacity` keys plus so many standard deviations of that estimate at capacity. Six of them
-// never come by chance. Then the filter has keys that were not counted, because they were false
-// positives.
+// Returns true if the cells in use mean at least `capacity` keys plus so many standard deviations
+// of that estimate at capacity. Six of them never come by chance. Then the filter has keys that
+// were not counted, because they were false positives.
 inline constexpr double kCertain = 6;
-bool cells_reach(const BloomGeometry& geometry, uint64_t occupied, uint64_t unfolded,
-                 uint64_t capacity, double deviations) noexcept;
+bool cells_reach(const BloomGeometry& geometry, uint64_t occupied, uint64_t capacity,
+                 double deviations) noexcept;
 
 }  // namespace cuckoo

@@ -48,40 +48,6 @@ double CuckooFilter::fingerprint_bits() const noexcept {
   return geometry_.shape.low_bits + std::log2(geometry_.shape.radix);
 }
 
-// Copies that two buckets can't hold go to the overflow table, where they are one entry. Removes
-// may take copies from such an entry, and leave the entry. Then more entries are left than `left`
-// says.
-bool CuckooFilter::would_outgrow(uint64_t removes, std::span<const uint64_t> adds,
-                                 uint64_t capacity) const noexcept {
-  const uint64_t left = entries() - std::min(entries(), removes);
-  if (left + adds.size() <= capacity) {
-    return false;
-  }
-  uint64_t least = 0;  // each hash takes a slot, unless the overflow table has its cell already
-  for (size_t i = 0; i < adds.size() && left + least <= capacity; ++i) {
-    const bool first = i == 0 || adds[i] != adds[i - 1];
-    least += first && (overflow_.empty() || overflow_.count(cell(adds[i])) == 0) ? 1 : 0;
-  }
-  if (left + least > capacity) {
-    return true;
-  }
-  uint64_t more = 0;
-  for (size_t i = 0; i < adds.size();) {
-    size_t end = i;
-    while (end < adds.size() && adds[end] == adds[i]) {
-      ++end;
-    }
-    const uint64_t added = end - i;
-    const uint64_t there = count(adds[i]);
-    more += std::min(added, kMaxCopiesInBuckets - std::min(kMaxCopiesInBuckets, there));
-    if (there + added > kMaxCopiesInBuckets && overflow_.count(cell(adds[i])) == 0) {
-      ++more;
-    }
-    i = end;
-  }
-  return left + more > capacity;
-}
-
 // ---- buckets
 
 // Replaces one copy of `from`, which is among the bucket's values, by `to`. The bucket's page is
@@ -111,11 +77,6 @@ uint64_t CuckooFilter::copies(const Place& place) const noexcept {
     total += copies_in(place.bucket2);
   }
   return overflow_.empty() ? total : total + overflow_.count(cell(place));
-}
-
-uint64_t CuckooFilter::count(uint64_t hash, const PendingRemoves& pending) const {
-  const uint64_t there = count(hash);
-  return there - std::min(there, pending.count(cell(hash)));
 }
 
 bool CuckooFilter::remove(uint64_t hash) {

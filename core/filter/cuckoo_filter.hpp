@@ -116,8 +116,7 @@ class CuckooFilter final : public Filter {
     __builtin_prefetch(address(place.bucket2).bytes);
   }
   uint64_t copies(uint64_t cell) const noexcept override;
-  uint64_t count(uint64_t hash) const noexcept { return copies(locate(hash)); }
-  uint64_t count(uint64_t hash, const PendingRemoves& pending) const override;
+  uint64_t count(uint64_t hash) const noexcept override { return copies(locate(hash)); }
   // Returns true if the cell was there already. std::bad_alloc: nothing was inserted.
   bool insert(uint64_t hash) { return code_.insert(*this, hash); }
   // Adds to the copies in the overflow table, which has those that the two buckets can't hold.
@@ -149,18 +148,19 @@ class CuckooFilter final : public Filter {
   // however many copies it counts.
   uint64_t entries() const noexcept { return occupied_ + overflow_.cells(); }
   double rate(double keys) const noexcept override { return cuckoo_rate(geometry_, keys); }
-  double rate_now() const noexcept override { return rate(static_cast<double>(entries())); }
+  double rate_with(double more) const noexcept override {
+    return rate(static_cast<double>(entries()) + more);
+  }
   double load_factor() const noexcept override;
   uint32_t places_per_key() const noexcept override { return kCuckooPlacesPerKey; }
   double fingerprint_bits() const noexcept override;
-  bool full(uint64_t items, uint64_t, uint64_t capacity) const noexcept override {
-    return items >= capacity;
-  }
+  bool full(uint64_t items, uint64_t capacity) const noexcept override { return items >= capacity; }
   bool outgrown(uint64_t, uint64_t capacity) const noexcept override {
     return entries() > capacity;
   }
-  bool would_outgrow(uint64_t removes, std::span<const uint64_t> adds,
-                     uint64_t capacity) const noexcept override;
+  bool may_outgrow(uint64_t, uint64_t adds, uint64_t capacity) const noexcept override {
+    return entries() + adds > capacity;
+  }
   uint64_t most_items() const noexcept override { return occupied_ + overflow_.items(); }
   uint64_t united_items(uint64_t a, uint64_t b, uint64_t) const noexcept override { return a + b; }
 

@@ -137,7 +137,7 @@ CUCKOO_AVX2 bool CuckooFilter::Avx2<kLowBits, kRankBits>::insert(CuckooFilter& f
   if (choice == kFull) {
     return insert_where_full(filter, place, buckets.hold(place.fingerprint));
   }
-  if (choice == kUnsorted || !filter.pages_.is_dirty(places[choice].page)) {
+  if (choice == kUnsorted || !filter.pages_.is_open(places[choice].page)) {
     return insert_portable(filter, hash);
   }
   const typename Pair::Grown grown = buckets.with(choice, place.fingerprint);

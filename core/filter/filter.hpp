@@ -34,7 +34,6 @@
 #include "core/base/pages.hpp"
 #include "core/base/poll.hpp"
 #include "core/base/result.hpp"
-#include "core/filter/cell_counts.hpp"
 #include "core/filter/kind.hpp"
 #include "core/filter/overflow_table.hpp"
 
@@ -48,9 +47,6 @@ struct GeometryWords {
   uint64_t detail = 0;
   friend bool operator==(const GeometryWords&, const GeometryWords&) = default;
 };
-
-// cell -> removes that are not in the pages yet
-using PendingRemoves = CellCounts;
 
 // Fills an empty filter, which is not used otherwise until finish(). Its final contents follow only
 // from the inserts and their order, not from how many of them are done at a time. When memory runs
@@ -134,8 +130,8 @@ class Filter {
   // Returns a cell's entries, its counter, or 1 or 0 for a bit; overflow included. Its pages are in
   // memory.
   virtual uint64_t copies(uint64_t cell) const noexcept = 0;
-  // Returns the occurrences of the hash's cells, less the pending removes. Its pages are in memory.
-  virtual uint64_t count(uint64_t hash, const PendingRemoves& pending) const = 0;
+  // Returns the occurrences of the hash's cells. Its pages are in memory.
+  virtual uint64_t count(uint64_t hash) const noexcept = 0;
   // Inserts the hashes. Returns how many of them were present already when their turn came.
   // `digest` grows by their digest_of().
   uint64_t insert_batch(std::span<const uint64_t> hashes, uint64_t& digest) {
@@ -161,9 +157,10 @@ class Filter {
   Status unite(const Filter& other, const Poll& poll = nullptr) { return do_unite(other, poll); }
 
   // Return the expected false positive rate with that many distinct keys, and the rate as it is
-  // now.
+  // now, or with so many keys more.
   virtual double rate(double keys) const noexcept = 0;
-  virtual double rate_now() const noexcept = 0;
+  virtual double rate_with(double more) const noexcept = 0;
+  double rate_now() const noexcept { return rate_with(0); }
   virtual double load_factor() const noexcept = 0;  // occupied part of the cells, 0 … 1
   // Return at how many positions a key is looked up, and how many bits a fingerprint has there; 0:
   // no fingerprints.
@@ -179,23 +176,21 @@ class Filter {
   // at which the last bit is set, on average.
   virtual uint64_t most_items() const noexcept = 0;
   // Returns true if it has no room for one key more. It was made for `capacity` keys and took
-  // `items`, of which `unfolded` are not in its pages yet. Copies take room if each item takes a
-  // slot. Otherwise they don't, so items above the capacity are no proof, and the cells decide. So
-  // `capacity` distinct keys have room, but not for sure in a counting Bloom filter with copies: by
-  // chance one in fifty refuses the last few of them (made for 1000, from the 991st on).
-  virtual bool full(uint64_t items, uint64_t unfolded, uint64_t capacity) const noexcept = 0;
+  // `items`. Copies take room if each item takes a slot. Otherwise they don't, so items above the
+  // capacity are no proof, and the cells decide. So `capacity` distinct keys have room, but not for
+  // sure in a counting Bloom filter with copies: by chance one in fifty refuses the last few of
+  // them (made for 1000, from the 991st on).
+  virtual bool full(uint64_t items, uint64_t capacity) const noexcept = 0;
   // Returns true if a union of two filters with `sum` items holds more keys than it was made for.
   // They may have keys in common, so the cells decide, and are believed where chance gives so many
   // only once in hundreds of times.
   virtual bool overfull(uint64_t sum, uint64_t capacity) const noexcept {
-    return sum > 0 && full(sum - 1, 0, capacity);
+    return sum > 0 && full(sum - 1, capacity);
   }
-  // Returns true if it holds more keys than it was made for. All are folded. In doubt, too.
+  // Returns true if it holds more keys than it was made for. In doubt, too.
   virtual bool outgrown(uint64_t items, uint64_t capacity) const noexcept = 0;
-  // Returns true if it will be outgrown after so many removes, and adds that ascend. If that can't
-  // be told before, returns false; then ask outgrown() afterwards.
-  virtual bool would_outgrow(uint64_t removes, std::span<const uint64_t> adds,
-                             uint64_t capacity) const noexcept = 0;
+  // Returns false if it is not outgrown after so many adds of one occurrence, whatever they are.
+  virtual bool may_outgrow(uint64_t items, uint64_t adds, uint64_t capacity) const noexcept = 0;
   // Returns how many items it has after a filter of `b` items was united into it, which had `a`
   // itself. In a multiset that is their sum. Keys of a set may have been in both. So there the
   // cells in use give an estimate, which is no less than each had. It is above `capacity` only if

@@ -64,7 +64,7 @@ MemoryFilter::MemoryFilter(const FilterOptions& options)
       logged_bits_(logged_hash(~uint64_t{0}, options.width)),
       seed_(options.seed),
       none_(std::make_unique<NoBlocks>()),
-      file_(std::make_unique<FilterFile>(options, *none_)) {}
+      file_(std::make_unique<FilterFile>(options, *none_, FilterFile::NeverFlushed{})) {}
 
 Result<std::unique_ptr<MemoryFilter>> MemoryFilter::make(const FilterOptions& options) {
   CUCKOO_TRY(options.check());
@@ -256,8 +256,8 @@ auto MemoryFilter::changing_segment_of(uint64_t hash, Change&& change) {
 
 Status MemoryFilter::insert(uint64_t hash, uint64_t copies) {
   return changing_segment_of(hash, [&]() -> Status {
-    return copies == 1 ? file_->insert_now(logged(hash))
-                       : file_->insert_copies_now(logged(hash), copies);
+    CUCKOO_TRY(file_->insert_copies(logged(hash), copies));
+    return file_->settle(logged(hash));
   });
 }
 
@@ -288,11 +288,19 @@ Status MemoryFilter::insert_all(std::span<const uint64_t> hashes) {
 }
 
 Result<bool> MemoryFilter::insert_new(uint64_t hash) {
-  return changing_segment_of(hash, [&] { return file_->insert_new_now(logged(hash)); });
+  return changing_segment_of(hash, [&]() -> Result<bool> {
+    CUCKOO_ASSIGN_OR_RETURN(const bool added, file_->insert_new(logged(hash)));
+    CUCKOO_TRY(file_->settle(logged(hash)));
+    return added;
+  });
 }
 
 Result<bool> MemoryFilter::remove(uint64_t hash) {
-  return changing_segment_of(hash, [&] { return file_->remove_now(logged(hash)); });
+  return changing_segment_of(hash, [&]() -> Result<bool> {
+    CUCKOO_ASSIGN_OR_RETURN(const bool removed, file_->remove(logged(hash)));
+    CUCKOO_TRY(file_->settle(logged(hash)));
+    return removed;
+  });
 }
 
 Status MemoryFilter::clear() {

@@ -5,7 +5,7 @@
 //   slots_:  leading bits of the hash  ->  the filter of its segment, and its depth
 //
 // Invariants
-//   I1  between two changes nothing is pending, the log is empty, and every segment that holds
+//   I1  between two changes all lists are applied, the log is empty, and every segment that holds
 //       something is in memory. So contains(), count(), to_bytes() and the figures write nothing,
 //       and threads may call them at the same time.
 //   I2  between two changes slots_ has the segments of file_, unless it is broken(). Its depth is

@@ -311,20 +311,12 @@ bool looks_like_changes(std::span<const std::byte> bytes) noexcept {
   return has_magic(bytes, kMagic);
 }
 
-LargeVector<ChangedHash> net_changes(const LogEntries& entries, bool multiset) {
-  std::vector<NetHash> all;
-  all.reserve(entries.entries.size());
-  Copies copies(entries.more);
-  for (size_t i = 0; i < entries.entries.size(); ++i) {
-    const uint64_t entry = entries.entries[i];
-    const auto count = static_cast<int64_t>(copies.of(i));
-    all.push_back({entry & ~kRemoveBit, (entry & kRemoveBit) == 0 ? count : -count});
-  }
-  sort_by_hash(all, 0);
-  sum_by_hash(all, multiset);
+LargeVector<ChangedHash> net_changes(const EntryList& entries, HashWidth width, bool multiset) {
+  const std::vector<NetHash> sums =
+      sums_of(entries, entries.size(), width, 0, multiset).value();  // without a poll it goes on
   LargeVector<ChangedHash> changed;
-  changed.reserve(all.size());
-  for (const auto& [hash, net] : all) {
+  changed.reserve(sums.size());
+  for (const auto& [hash, net] : sums) {
     changed.emplace_back(hash, net);
   }
   return changed;

@@ -104,6 +104,6 @@ ImageHeader header_of_pieces(const FilterChanges& changes);
 PieceSource pieces_for_shape(const FilterChanges& changes, uint64_t& shape);
 
 // Sums log entries by hash, as FilterChanges::hashes has them. In a set each hash counts once.
-LargeVector<ChangedHash> net_changes(const LogEntries& entries, bool multiset);
+LargeVector<ChangedHash> net_changes(const EntryList& entries, HashWidth width, bool multiset);
 
 }  // namespace cuckoo::segments

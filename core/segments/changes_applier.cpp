@@ -83,13 +83,9 @@ uint64_t whole_shape(const FilterBlocks& blocks) {
 
 }  // namespace
 
-// Adds first, so that the removes find their keys. If a remove then finds nothing, its key was
-// never added, but shared its cells with a key that is added here. So the segment is folded, and
-// the remove is tried again. If it still finds nothing, it is dropped, as a remake would drop it,
-// too.
-//
-// Hashes that come twice are applied in between, one hash after the other, because two of them may
-// share a cell. If a remove of theirs finds nothing, it is dropped at once.
+// Adds first, so that the removes find their keys. If a remove then finds nothing, it is dropped,
+// as a remake would drop it, too. Hashes that come twice are applied in between, one hash after the
+// other, because two of them may share a cell.
 //
 // A set takes its number of items from the changes. It counts the hashes that did not seem present
 // when they came, and only the origin knows which did not.
@@ -108,20 +104,13 @@ Status ChangesApplier::apply(const FilterChanges& changes) {
   }
   CUCKOO_TRY(add_all(hashes));
   for (size_t i = 0; i < twice.size(); i += 2) {
-    CUCKOO_TRY(remove_found({&twice[i], 1}).take_status());
+    CUCKOO_TRY(remove_found({&twice[i], 1}));
     CUCKOO_TRY(add_all({&twice[i + 1], 1}));
   }
   if (blocks_.options().multiset()) {
-    CUCKOO_ASSIGN_OR_RETURN(const std::vector<ChangedHash> refused, remove_found(hashes));
-    for (const ChangedHash& one : refused) {
-      const size_t index = blocks_.directory().leaf_of(one.first);
-      if (blocks_.directory().leaf(index).pending > 0) {
-        CUCKOO_TRY(turns_.fold(index));
-      }
-    }
-    CUCKOO_TRY(remove_found(refused).take_status());
+    CUCKOO_TRY(remove_found(hashes));
   } else {
-    blocks_.settle();
+    (void)blocks_.items();  // so all are counted
     blocks_.set_items(changes.items);
   }
   blocks_.note_change();
@@ -182,10 +171,10 @@ Status ChangesApplier::take_all(const FilterChanges& changes) {
 Status ChangesApplier::take(Piece&& piece) {
   const Directory& directory = blocks_.directory();
   size_t index = directory.leaf_of(piece.prefix);
-  CUCKOO_ASSIGN_OR_RETURN(const Segment* const old, blocks_.segment(index));
   if (blocks_.options().multiset()) {
-    blocks_.add_items(static_cast<int64_t>(piece.items - old->header().items) -
-                      old->pending().items());
+    blocks_.add_items(
+        static_cast<int64_t>(piece.items - blocks_.directory().leaf(index).current().items) -
+        blocks_.directory().leaf(index).pending.items());
   }
   blocks_.split(index, 0);
   while (directory.leaf(index).depth < piece.depth) {
@@ -215,10 +204,8 @@ Status ChangesApplier::add(uint64_t hash, uint64_t copies) {
     blocks_.add_items(static_cast<int64_t>(copies));
     return {};
   }
-  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment_of(hash));
-  if (found->pending_net(hash) <= 0) {
-    turns_.append(hash);
-  }
+  CUCKOO_TRY(blocks_.expect_add(hash));
+  turns_.append(hash);
   return {};
 }
 
@@ -232,10 +219,8 @@ Status ChangesApplier::add_all(std::span<const ChangedHash> hashes) {
   return {};
 }
 
-// Removes each hash as often as the origin did, while it is found. Returns the removes that found
-// nothing.
-Result<std::vector<ChangedHash>> ChangesApplier::remove_found(std::span<const ChangedHash> hashes) {
-  std::vector<ChangedHash> left;
+// Removes each hash as often as the origin did, while it is found.
+Status ChangesApplier::remove_found(std::span<const ChangedHash> hashes) {
   for (const ChangedHash& one : hashes) {
     uint64_t count = removals_of(one);
     while (count > 0) {
@@ -244,12 +229,11 @@ Result<std::vector<ChangedHash>> ChangesApplier::remove_found(std::span<const Ch
       count -= removed;
       CUCKOO_TRY(poll_at_times());
       if (removed < part) {
-        left.emplace_back(one.first, -static_cast<int64_t>(count));
         break;
       }
     }
   }
-  return left;
+  return {};
 }
 
 Status ChangesApplier::poll_at_times() {

@@ -44,7 +44,7 @@ class ChangesApplier {
   Status take(Piece&& piece);
   Status add(uint64_t hash, uint64_t copies);
   Status add_all(std::span<const ChangedHash> hashes);
-  Result<std::vector<ChangedHash>> remove_found(std::span<const ChangedHash> hashes);
+  Status remove_found(std::span<const ChangedHash> hashes);
   Status poll_at_times();
 
   FilterFile& file_;

@@ -162,25 +162,33 @@ void Directory::link(size_t index, uint64_t position) noexcept {
 
 void Directory::note_folded(size_t index) noexcept {
   Leaf& leaf = leaves_[index];
-  if (leaf.pending == 0) {
+  if (leaf.pending.empty()) {
     return;
   }
   (leaf.before == Leaf::kNone ? first_ : leaves_[leaf.before].behind) = leaf.behind;
   (leaf.behind == Leaf::kNone ? last_ : leaves_[leaf.behind].before) = leaf.before;
-  pending_ -= std::exchange(leaf.pending, 0);
+  pending_ -= leaf.pending.size();
+  leaf.pending = {};
+  leaf.counted = 0;
 }
 
-void Directory::drop_pending() noexcept {
+void Directory::drop_shares() noexcept {
   for (Leaf& leaf : leaves_) {
-    leaf.waiting.clear();
-    leaf.waiting_more.reset();
-    leaf.pending = 0;
-    if (leaf.segment != nullptr) {
-      leaf.segment->forget_pending();
+    if (leaf.header->number == 0) {
+      leaf.segment.reset();
     }
+  }
+}
+
+std::vector<EntryList> Directory::take_pending() {
+  std::vector<EntryList> lists(leaves_.size());
+  for (size_t i = 0; i < leaves_.size(); ++i) {
+    std::swap(lists[i], leaves_[i].pending);
+    leaves_[i].counted = 0;
   }
   first_ = last_ = Leaf::kNone;
   pending_ = 0;
+  return lists;
 }
 
 uint64_t Directory::folded_to() const noexcept {
@@ -331,7 +339,8 @@ Result<bool> Directory::read(const Blocks& blocks, const Root& root, Known known
   const auto stays = [&](size_t i) {
     const Leaf& old = leaves_[i];
     return same_place(i) && *old.header == *leaves[i].header &&
-           (old.header->number != 0 || (old.pending > 0 && old.first_pending >= root.folded_to));
+           (old.header->number != 0 ||
+            (!old.pending.empty() && old.first_pending >= root.folded_to));
   };
   const auto never_used = [&](size_t i) {
     return same_place(i) && leaves_[i].untouched() && leaves[i].header->number == 0;
@@ -342,7 +351,7 @@ Result<bool> Directory::read(const Blocks& blocks, const Root& root, Known known
   for (size_t i = 0; i < leaves.size(); ++i) {
     const SegmentHeader& header = *leaves[i].header;
     if (i < both && stays(i)) {
-      if (leaves_[i].pending > 0) {
+      if (!leaves_[i].pending.empty()) {
         pending.push_back(i);
       }
     } else if (!(i < both && never_used(i))) {
@@ -363,7 +372,7 @@ Result<bool> Directory::read(const Blocks& blocks, const Root& root, Known known
   });
   for (const size_t i : pending) {
     link(i, leaves_[i].first_pending);
-    pending_ += leaves_[i].pending;
+    pending_ += leaves_[i].pending.size();
   }
   return complete;
 }

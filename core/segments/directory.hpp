@@ -17,9 +17,11 @@
 //       block. The root counts the pages that have a block, and sums their numbers.
 //   I3  memory follows what is stored: a root alone can't ask for more than 2^16 leaves, and a leaf
 //       without a header takes 88 bytes, where one with a header takes 232.
-//   I4  an entry of the log that was read is pending in its leaf, or it is in the pages that its
-//       leaf's header names. Storage can go back to before a fold, by ROLLBACK or by a backup that
-//       is put back: then read() returns false, and who called it reads the log again.
+//   I4  an entry of the log that was read is in the list of its leaf, or it is in the pages that
+//       its leaf's header names. Storage can go back to before a fold, by ROLLBACK or by a backup
+//       that is put back: then read() returns false, and who called it reads the log again.
+//   I5  the leaves whose lists are not empty are linked, in the order in which the first of their
+//       entries came.
 #pragma once
 
 #include <algorithm>
@@ -31,6 +33,7 @@
 
 #include "core/base/result.hpp"
 #include "core/segments/blocks.hpp"
+#include "core/segments/entry_list.hpp"
 #include "core/segments/segment.hpp"
 #include "core/segments/segment_limits.hpp"
 
@@ -74,33 +77,23 @@ class Directory {
     unsigned depth = 0;
     StoredHeader header;  // number 0: it has none
     std::unique_ptr<Segment> segment;
-    std::vector<uint64_t> waiting;  // its pending entries, until it has a segment
-    std::unique_ptr<std::vector<MoreCopies>> waiting_more;  // most leaves have none: null
-    // The leaves with pending entries are a list, in the order in which the first of these came.
-    static constexpr uint32_t kNone = ~uint32_t{0};
+    EntryList pending;     // its entries from F on; segment->applied() of them are in the pages
+    uint32_t counted = 0;  // of a set: so many of these are in the filter's items
     uint64_t first_pending = 0;  // the position in the log of the first one
-    uint32_t before = kNone, behind = kNone;
-    uint32_t pending = 0;  // entries; the log keeps fewer than 2^28
-    bool touched = false;  // its segment changed since the last flush
+    static constexpr uint32_t kNone = ~uint32_t{0};
+    uint32_t before = kNone, behind = kNone;  // I5
+    bool touched = false;                     // its segment changed since the last flush
     // True if nothing was ever added: no segment is needed to tell what is in it.
     bool untouched() const noexcept {
-      return segment == nullptr && header->number == 0 && waiting.empty();
+      return segment == nullptr && header->number == 0 && pending.empty();
     }
-    std::span<const MoreCopies> more_copies() const noexcept {
-      return waiting_more != nullptr ? std::span<const MoreCopies>(*waiting_more)
-                                     : std::span<const MoreCopies>();
+    // True if the pages in memory have all entries.
+    bool is_current() const noexcept {
+      return segment != nullptr && segment->applied() == pending.size();
     }
     // Returns by how many the pending adds exceed the pending removes.
     uint64_t pending_adds() const noexcept {
-      int64_t adds = segment != nullptr ? segment->pending().items() : 0;
-      for (const uint64_t entry : waiting) {
-        adds += (entry & kRemoveBit) == 0 ? 1 : -1;
-      }
-      for (const auto& [at, more] : more_copies()) {
-        const auto copies = static_cast<int64_t>(more);
-        adds += (waiting[at] & kRemoveBit) == 0 ? copies : -copies;
-      }
-      return static_cast<uint64_t>(std::max<int64_t>(adds, 0));
+      return static_cast<uint64_t>(std::max<int64_t>(pending.items(), 0));
     }
     // Returns the header as it is now, written or not.
     const SegmentHeader& current() const noexcept {
@@ -137,17 +130,23 @@ class Directory {
   const Leaf& leaf(size_t index) const noexcept { return leaves_[index]; }
   Segment* segment_of(uint64_t hash) const noexcept { return leaves_[leaf_of(hash)].segment.get(); }
 
-  // The leaf has one more pending entry, of that position, or none any more. O(1).
-  void note_pending(size_t index, uint64_t position) noexcept {
-    if (leaves_[index].pending++ == 0) {
+  // Appends an entry of that position to the list of its leaf. O(1). If it throws, nothing has
+  // changed.
+  void append(size_t index, uint64_t position, uint64_t entry, uint64_t copies) {
+    Leaf& leaf = leaves_[index];
+    leaf.pending.append(entry, copies);
+    if (leaf.pending.size() == 1) {
       link(index, position);
     }
     ++pending_;
   }
-  void note_folded(size_t index) noexcept;
+  void note_folded(size_t index) noexcept;  // the leaf's list is empty
   // Returns the leaf with the oldest pending entry; Leaf::kNone: there is none.
   size_t oldest() const noexcept { return first_; }
-  void drop_pending() noexcept;
+  // Drops the segments that were never folded, because shares are of another size from now on.
+  void drop_shares() noexcept;
+  // Empties all lists, and returns them, by leaf. A segment still has what was applied of its own.
+  std::vector<EntryList> take_pending();
   uint64_t pending_entries() const noexcept { return pending_; }  // of all leaves
   // Returns the greatest F of the stored headers.
   uint64_t folded_to() const noexcept;

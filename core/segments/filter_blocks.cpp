@@ -1,10 +1,11 @@
+// FilterBlocks: making, segments, changes, writing and its check. Following and the lists of the
+// leaves are in filter_blocks_lists.cpp.
 #include "core/segments/filter_blocks.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "core/segments/new_segments.hpp"
-#include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
 
@@ -25,7 +26,7 @@ Status FilterBlocks::create(uint64_t past) {
   directory_.start(limits_.depth);
   const uint64_t chain = chain_with(options_->seed, options_->digest);
   log_.start(0, 0, past == 0 ? chain : chain_with(chain, past));
-  drop_undealt();
+  drop_uncounted();
   items_ = 0;
   root_stored_ = places_stored_ = false;
   stored_first_row_ = 0;
@@ -34,7 +35,7 @@ Status FilterBlocks::create(uint64_t past) {
 }
 
 void FilterBlocks::forget() noexcept {
-  drop_undealt();
+  drop_uncounted();
   for (const size_t index : touched_) {
     directory_.leaf(index).segment.reset();
     directory_.leaf(index).touched = false;
@@ -43,154 +44,7 @@ void FilterBlocks::forget() noexcept {
   replaced_.clear();
   changed_ = root_changed_ = all_replaced_ = cleared_ = false;
   places_.reset();
-}
-
-Result<bool> FilterBlocks::read_directory(uint64_t known) {
-  Root root;
-  CUCKOO_TRY(
-      storage_.read_one(kRootBlock, [&](int64_t, std::span<const std::byte> content) -> Status {
-        CUCKOO_ASSIGN_OR_RETURN(root, decode_root(content));
-        CUCKOO_TRY(check_keys(options_->key_form(), root.key_types));
-        return root.options_digest == options_->digest ? Status() : corrupt("of other options");
-      }));
-  CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, limits_for(*options_, root.capacity));
-  CUCKOO_ASSIGN_OR_RETURN(const bool complete,
-                          directory_.read(storage_, root, {known, root_.folded_to}));
-  limits_ = limits;
-  root_ = root;
-  stored_first_row_ = root.first_row;
-  root_stored_ = true;
-  places_stored_ = root.places != 0;
-  return complete;
-}
-
-// An entry of the log that was read is pending, unless its segment was folded since.
-void FilterBlocks::take(uint64_t position, uint64_t entry, uint64_t copies) {
-  const size_t index = directory_.leaf_of(entry & ~kRemoveBit);
-  const Directory::Leaf& leaf = directory_.leaf(index);
-  if (position >= (leaf.header->number == 0 ? root_.folded_to : leaf.header->folded_to)) {
-    pend(index, position, entry, copies);
-  }
-}
-
-Status FilterBlocks::follow(bool known) {
-  LogHeader newest;
-  bool same_history = false;
-  struct Entry {
-    uint64_t position;
-    uint64_t entry;
-    uint64_t copies;
-  };
-  std::vector<Entry> entries;
-  const auto collect = [&](uint64_t position, uint64_t entry, uint64_t copies) {
-    entries.push_back({position, entry, copies});
-  };
-  const uint64_t position = log_.position();
-  if (known) {
-    CUCKOO_ASSIGN_OR_RETURN(same_history, log_.follow(storage_, newest, collect));
-  }
-  if (!same_history || newest.directory_version != root_.directory_version) {
-    CUCKOO_ASSIGN_OR_RETURN(const bool complete, read_directory(same_history ? position : 0));
-    if (!same_history || !complete) {
-      directory_.drop_pending();
-      entries.clear();
-      CUCKOO_TRY(log_.read(storage_, root_.pending_row, root_.pending_position, newest, collect));
-    }
-    if (newest.directory_version != root_.directory_version ||
-        std::max(directory_.folded_to(), root_.folded_to) > log_.position()) {
-      return corrupt("a log whose end belongs to another directory");
-    }
-  }
-  for (const auto& [position, entry, copies] : entries) {
-    take(position, entry, copies);
-  }
-  items_ = newest.items;
-  return {};
-}
-
-// --- entries -------------------------------------------------------------------------------------
-
-void FilterBlocks::pend(size_t index, uint64_t position, uint64_t entry, uint64_t copies) const {
-  Directory::Leaf& leaf = directory_.leaf(index);
-  directory_.note_pending(index, position);
-  if (leaf.segment != nullptr) {
-    leaf.segment->append(entry, copies);
-    return;
-  }
-  if (copies > 1) {
-    if (leaf.waiting_more == nullptr) {
-      leaf.waiting_more = std::make_unique<std::vector<MoreCopies>>();
-    }
-    make_room_for_one(*leaf.waiting_more);  // a failure leaves no half of it
-  }
-  leaf.waiting.push_back(entry);
-  if (copies > 1) {
-    leaf.waiting_more->push_back({leaf.waiting.size() - 1, copies - 1});
-  }
-}
-
-Status FilterBlocks::append_uncounted(uint64_t hash) {
-  const size_t index = directory_.leaf_of(hash);
-  if (const Segment* const known = directory_.leaf(index).segment.get();
-      known == nullptr || !known->all_loaded()) {
-    CUCKOO_ASSIGN_OR_RETURN(Segment* const found, segment(index));
-    CUCKOO_TRY(found->load_all(storage_));
-  }
-  log_.append(hash);
-  ++undealt_;
-  ++uncounted_;
-  changed_ = true;
-  return {};
-}
-
-void FilterBlocks::deal_all(Counted counted) const {
-  expect();
-  log_.visit_fresh(first_undealt(), [&](uint64_t position, uint64_t entry, uint64_t copies) {
-    const size_t index = directory_.leaf_of(entry);
-    if (options_->multiset() || counted == Counted::kYes) {
-      pend(index, position, entry, copies);
-    } else {
-      Segment& segment = *directory_.leaf(index).segment;  // append_uncounted() loaded it
-      if (!segment.pending().uncounted()) {
-        waiting_.push_back(index);
-      }
-      directory_.note_pending(index, position);
-      segment.append_uncounted(entry);
-    }
-    --undealt_;
-  });
-}
-
-// Reserves what each segment needs. Lists that grow by themselves would take up to twice that.
-void FilterBlocks::expect() const {
-  constexpr size_t kMany = 4096;
-  if (undealt_ < kMany) {
-    return;
-  }
-  std::vector<uint32_t> counts(directory_.size());
-  log_.visit_fresh(first_undealt(), [&](uint64_t, uint64_t entry, uint64_t) {
-    ++counts[directory_.leaf_of(entry)];
-  });
-  for (size_t i = 0; i < counts.size(); ++i) {
-    Directory::Leaf& leaf = directory_.leaf(i);
-    if (leaf.segment != nullptr) {
-      leaf.segment->expect_pending(counts[i]);
-    } else {
-      leaf.waiting.reserve(leaf.waiting.size() + counts[i]);
-    }
-  }
-}
-
-// If a leaf was split or replaced meanwhile, none of its adds wait to be counted any more.
-void FilterBlocks::settle() const {
-  deal();
-  for (const size_t index : waiting_) {
-    if (index < directory_.size() && directory_.leaf(index).segment != nullptr) {
-      settle(*directory_.leaf(index).segment);
-    }
-  }
-  waiting_.clear();
-  uncounted_ = 0;
+  poison_.lift();
 }
 
 // --- segments ------------------------------------------------------------------------------------
@@ -199,45 +53,37 @@ Result<std::unique_ptr<Segment>> FilterBlocks::opened(const Directory::Leaf& lea
   Result<std::unique_ptr<Segment>> made =
       leaf.header->number == 0 ? Segment::make_share(*options_, limits_, leaf.prefix, leaf.depth, 0)
                                : Segment::open(*options_, storage_, *leaf.header);
-  if (made.ok()) {
-    Copies copies(leaf.more_copies());
-    for (size_t i = 0; i < leaf.waiting.size(); ++i) {
-      made.value()->append(leaf.waiting[i], copies.of(i));
-    }
-  }
   return made;
 }
 
-Result<Segment*> FilterBlocks::segment(size_t index) {
-  Directory::Leaf& leaf = directory_.leaf(index);
-  if (leaf.segment == nullptr) {
-    CUCKOO_ASSIGN_OR_RETURN(leaf.segment, opened(leaf));
-    std::vector<uint64_t>().swap(leaf.waiting);
-    leaf.waiting_more.reset();
-  }
-  return leaf.segment.get();
-}
-
-Status FilterBlocks::visit_segments(const LeafChoice& choose, const SegmentVisitor& visit) {
-  deal();
+Status FilterBlocks::visit_segments(Lists lists, const LeafChoice& choose,
+                                    const SegmentVisitor& visit) const {
   uint64_t prefix = 0;
   do {
-    const Directory::Leaf& leaf = directory_.leaf(directory_.leaf_of(prefix));
+    const size_t index = directory_.leaf_of(prefix);
+    const Directory::Leaf& leaf = directory_.leaf(index);
     prefix = leaf.depth == 0 ? 0 : prefix + (uint64_t{1} << (64 - leaf.depth));
-    if (!choose(leaf)) {
-      continue;
+    if (choose(leaf)) {
+      CUCKOO_TRY(visit_segment(lists, index, visit));
     }
-    CUCKOO_TRY(visit_segment(leaf, visit));
   } while (prefix != 0);
   return {};
 }
 
-Status FilterBlocks::visit_segment(const Directory::Leaf& leaf, const SegmentVisitor& visit) {
+Status FilterBlocks::visit_segment(Lists lists, size_t index, const SegmentVisitor& visit) const {
+  const Directory::Leaf& leaf = directory_.leaf(index);
   std::unique_ptr<Segment> made;
   if (leaf.segment == nullptr) {
     CUCKOO_ASSIGN_OR_RETURN(made, opened(leaf));
   }
-  CUCKOO_TRY(visit(made != nullptr ? *made : *leaf.segment));
+  if (lists == Lists::kApplied && made != nullptr) {
+    CUCKOO_TRY(made->load_all(storage_));
+    CUCKOO_TRY(made->apply(leaf.pending, leaf.pending.size(), applying()).take_status());
+  } else if (lists == Lists::kApplied) {
+    CUCKOO_TRY(leaf.segment->load_all(storage_));
+    CUCKOO_TRY(current(index).take_status());
+  }
+  CUCKOO_TRY(visit(made != nullptr ? *made : *leaf.segment, leaf.pending));
   return poll();
 }
 
@@ -250,12 +96,19 @@ uint64_t FilterBlocks::turn_entries() const noexcept {
 
 std::vector<size_t> FilterBlocks::split(size_t index, unsigned bits) {
   note_root();
-  if (const uint64_t number = directory().leaf(index).current().number; number != 0) {
+  if (const uint64_t number = directory_.leaf(index).current().number; number != 0) {
     replaced_.push_back(number);
   }
   std::vector<size_t> leaves = directory_.split(index, bits);
   root_.leaves = directory_.size();
   return leaves;
+}
+
+Status FilterBlocks::give_number(size_t index) {
+  CUCKOO_TRY(maker(limits_, keeps_hashes()).expect_numbers(1));
+  note_segment(index);
+  directory_.leaf(index).segment->begin(root_.next_number++, root_.folded_to);
+  return {};
 }
 
 void FilterBlocks::begin_log() noexcept {
@@ -265,7 +118,7 @@ void FilterBlocks::begin_log() noexcept {
 }
 
 void FilterBlocks::stir(uint64_t with) {
-  drop_undealt();
+  drop_uncounted();
   log_.stir(with);
   begin_log();
   places_.reset();
@@ -302,7 +155,7 @@ void FilterBlocks::note_options() {
 }
 
 void FilterBlocks::replace(NewSegments& next, uint64_t capacity) {
-  drop_undealt();
+  drop_uncounted();
   directory_ = std::move(next.directory());
   limits_ = next.limits();
   touched_.clear();
@@ -434,12 +287,11 @@ Status FilterBlocks::write_root(const Blocks& storage, uint64_t kept, Written& w
 }
 
 Status FilterBlocks::write_to(const Blocks& storage, uint64_t kept, Written& written) const {
-  deal();
   written.root = root_;
   if (root_changed_) {
     CUCKOO_TRY(write_root(storage, kept, written));
   }
-  CUCKOO_ASSIGN_OR_RETURN(written.log, log_.write_to(storage, written.root.first_row, items(),
+  CUCKOO_ASSIGN_OR_RETURN(written.log, log_.write_to(storage, written.root.first_row, items_,
                                                      written.root.directory_version));
   return {};
 }

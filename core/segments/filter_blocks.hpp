@@ -21,11 +21,12 @@
 //       it does not write is stored already, as it is in memory.
 //   I3  every block in storage belongs to the root, the directory, a segment that has a header, the
 //       log from its first row on, or the marks.
-//   I4  append() only writes an entry to the log. The last undealt_ entries there are dealt to
-//       their segments, in their order, before anything sees the directory. So a load only writes
-//       one entry behind the other, and what is in the segments follows from the log alone.
-//   I5  items() are those of the filter as it is now. For an add that is not counted yet, its
-//       segment knows whether the hash was present before. settle() asks all such segments.
+//   I4  the list of a leaf (core/segments/directory.hpp) has the entries of the log from its F on
+//       that have its prefix, in their order. Nothing else tells what pends there.
+//   I5  items() are those of the filter as it is now. In a set an add counts when it is applied:
+//       only its segment knows whether the hash was present. The first `counted` entries of a leaf
+//       are counted; all leaves with further ones are in uncounted_, and all their pages are in
+//       memory.
 #pragma once
 
 #include <cstdint>
@@ -39,12 +40,14 @@
 #include "core/base/result.hpp"
 #include "core/segments/blocks.hpp"
 #include "core/segments/directory.hpp"
+#include "core/segments/entry_list.hpp"
 #include "core/segments/log.hpp"
 #include "core/segments/mark.hpp"
 #include "core/segments/segment.hpp"
 #include "core/segments/segment_limits.hpp"
 #include "core/segments/segment_maker.hpp"
 #include "core/stored/filter_options.hpp"
+#include "core/stored/poison.hpp"
 
 namespace cuckoo::segments {
 
@@ -52,9 +55,14 @@ class NewSegments;
 
 class FilterBlocks {
  public:
-  // The options must stay where they are.
-  FilterBlocks(const FilterOptions& options, const Blocks& storage)
-      : options_(&options), storage_(storage), directory_(options), log_(options) {}
+  // `options` must stay where they are. `logged`: the log is written. If not, the filter is never
+  // flushed.
+  FilterBlocks(const FilterOptions& options, const Blocks& storage, bool logged = true)
+      : options_(&options),
+        storage_(storage),
+        logged_(logged),
+        directory_(options),
+        log_(options) {}
 
   const FilterOptions& options() const noexcept { return *options_; }
   const Blocks& storage() const noexcept { return storage_; }
@@ -62,17 +70,9 @@ class FilterBlocks {
   const SegmentLimits& limits() const noexcept { return limits_; }
   const Root& root() const noexcept { return root_; }
   Root& root() noexcept { return root_; }
-  // All that is in the log is dealt to the segments first (I4).
-  const Directory& directory() const {
-    deal();
-    return directory_;
-  }
-  Directory& directory() {
-    deal();
-    return directory_;
-  }
-  size_t leaves() const noexcept { return directory_.size(); }  // nothing is dealt for it
-  uint64_t pending_entries() const noexcept { return directory_.pending_entries() + undealt_; }
+  Poison& poison() const noexcept { return poison_; }
+  const Directory& directory() const noexcept { return directory_; }
+  Directory& directory() noexcept { return directory_; }
   uint64_t turn_entries() const noexcept;  // T of segments like these (turn_entries_of())
   bool keeps_hashes() const noexcept { return options_->growth && root_.hashless == 0; }
   const Log& log() const noexcept { return log_; }
@@ -82,58 +82,55 @@ class FilterBlocks {
   // by `past` what the window held before, so that its log has a chain of its own. 0: nothing.
   Status create(uint64_t past = 0);
   bool stored() const noexcept { return root_stored_; }
+  bool logged() const noexcept { return logged_; }
   // Brings memory to what is stored. `known`: memory was what was stored once. The new entries of
-  // the log are pending then. After a failure nothing is known.
+  // the log are in the lists then. After a failure nothing is known.
   Status follow(bool known);
   // Drops what is not written.
   void forget() noexcept;
 
   // --- entries
-  // An entry of a hash that pends from now on.
-  void append(uint64_t entry) {
-    log_.append(entry);
-    ++undealt_;
-    changed_ = true;
-    if (!options_->multiset()) {
-      deal(Counted::kYes);  // those of a set that are not dealt yet are not counted
-    }
-  }
-  // One of so many copies, at most kMostCopies. Multisets only.
-  void append(uint64_t entry, uint64_t copies) {
-    log_.append(entry, copies);
-    ++undealt_;
-    changed_ = true;
-  }
-  // An add to a set, which is not counted yet (I5).
-  Status append_uncounted(uint64_t hash);
+  // Appends an entry of so many copies, at most kMostCopies, to the log and to its leaf's list. The
+  // add to a set is not counted yet: expect_add() came before.
+  void append(uint64_t entry, uint64_t copies = 1);
+  // Comes before an add to a set.
+  Status expect_add(uint64_t hash);
   uint64_t items() const {
-    if (uncounted_ > 0) {
-      settle();
+    if (!uncounted_.empty() && !count_all().ok()) {
+      poison_.poison();  // without that number nothing may be written
     }
     return items_;
   }
-  // Returns the items if all uncounted adds were of new ones.
-  uint64_t most_items() const noexcept { return items_ + uncounted_; }
-  void settle() const;
-  void settle(Segment& segment) const noexcept { items_ += segment.settle(); }
+  Status count_all() const;  // after it, items() does nothing but return them
+  // Returns the items if all adds that are not counted yet were of new ones.
+  uint64_t most_items() const noexcept { return items_ + uncounted_adds_; }
   void set_items(uint64_t items) noexcept { items_ = items; }  // all are counted
   // So many more than now, or fewer.
   void add_items(int64_t more) noexcept { items_ += static_cast<uint64_t>(more); }
-  // Its segment, if it is in memory and has all of its entries.
+  // Its segment, if it is in memory and all of its entries are applied.
   [[gnu::always_inline]] Segment* segment_in_memory(uint64_t hash) const noexcept {
-    return undealt_ == 0 ? directory_.segment_of(hash) : nullptr;
+    const Directory::Leaf& leaf = directory_.leaf(directory_.leaf_of(hash));
+    return leaf.is_current() ? leaf.segment.get() : nullptr;
   }
 
   // --- segments
   // Returns that of a leaf; opens or makes it if it is not in memory.
-  Result<Segment*> segment(size_t index);
-  Result<Segment*> segment_of(uint64_t hash) { return segment(directory().leaf_of(hash)); }
-  // Visits those of the chosen leaves, ascending by prefix. One that is not in memory is opened for
-  // the visit alone.
+  Result<Segment*> segment(size_t index) const;
+  // … and applies all of its list. A failure leaves it with what was applied, drops it, or poisons
+  // the filter.
+  Result<Segment*> current(size_t index) const;
+  Result<Segment*> current_of(uint64_t hash) const { return current(directory_.leaf_of(hash)); }
+  // Counts all of the list of a set's leaf, though it may outgrow its segment by far.
+  Status count(size_t index) const;
+  // Applies all lists.
+  Status apply_all() const;
+  // Visits those of the chosen leaves, with their lists, ascending by prefix. One that is not in
+  // memory is opened for the visit alone.
   using LeafChoice = std::function<bool(const Directory::Leaf& leaf)>;
-  using SegmentVisitor = std::function<Status(Segment& segment)>;
-  Status visit_segments(const LeafChoice& choose, const SegmentVisitor& visit);
-  Status visit_segment(const Directory::Leaf& leaf, const SegmentVisitor& visit);
+  using SegmentVisitor = std::function<Status(Segment& segment, const EntryList& list)>;
+  enum class Lists : bool { kAsTheyAre, kApplied };
+  Status visit_segments(Lists lists, const LeafChoice& choose, const SegmentVisitor& visit) const;
+  Status visit_segment(Lists lists, size_t index, const SegmentVisitor& visit) const;
   static bool all(const Directory::Leaf&) noexcept { return true; }
   static bool filled(const Directory::Leaf& leaf) noexcept { return !leaf.untouched(); }
   GeometryWords geometry_of(const Directory::Leaf& leaf) const noexcept {
@@ -165,6 +162,8 @@ class FilterBlocks {
   }
   // Splits the leaf as Directory::split() does. The blocks of its segment are to be erased.
   std::vector<size_t> split(size_t index, unsigned bits);
+  // The leaf's segment, which was never folded, gets the next number.
+  Status give_number(size_t index);
   // The leaf's segment is this one from now on, which is new: its number was the next one.
   void put(size_t index, std::unique_ptr<Segment> segment) {
     note_segment(index);
@@ -195,7 +194,7 @@ class FilterBlocks {
     Log::LastRow log;
   };
   // Writes to that storage, this filter's or another one, all that is not written yet. Of the log
-  // it keeps the last `kept` entries, or more.
+  // it keeps the last `kept` entries, or more. count_all() came before.
   Status write_to(const Blocks& storage, uint64_t kept, Written& written) const;
   void note_written(Written&& written);
 
@@ -208,21 +207,15 @@ class FilterBlocks {
   Result<std::unique_ptr<Segment>> opened(const Directory::Leaf& leaf) const;
   Result<bool> read_directory(
       uint64_t known);  // as Directory::read(), of the entries before `known`
-  void take(uint64_t position, uint64_t entry, uint64_t copies);
-  enum class Counted : bool { kNo, kYes };
-  void deal(Counted counted = Counted::kNo) const {
-    if (undealt_ > 0) {
-      deal_all(counted);
-    }
+  void keep_what_stays(const std::vector<EntryList>& before) noexcept;
+  Segment::Applying applying(bool stops = false) const noexcept {
+    return {keeps_hashes(), logged_, stops};
   }
-  void deal_all(Counted counted) const;
-  uint64_t first_undealt() const noexcept { return log_.position() - undealt_; }
-  void expect() const;
-  void drop_undealt() noexcept {
-    undealt_ = uncounted_ = 0;
-    waiting_.clear();
+  Status apply_list(Directory::Leaf& leaf, size_t end, bool stops = false) const;
+  void drop_uncounted() const noexcept {
+    uncounted_.clear();
+    uncounted_adds_ = 0;
   }
-  void pend(size_t index, uint64_t position, uint64_t entry, uint64_t copies) const;
   Root root_of_cut_log(uint64_t kept) const noexcept;
   Status erase_replaced(const Blocks& storage) const;
   Status write_directory(const Blocks& storage, Written& written) const;
@@ -233,12 +226,14 @@ class FilterBlocks {
   Blocks storage_;
   SegmentLimits limits_;
   Root root_;
-  mutable Directory directory_;  // deal()
+  bool logged_;
+  // Applying a list changes nothing that is stored, so a const function may do it.
+  mutable Directory directory_;
   Log log_;
-  mutable uint64_t undealt_ = 0;         // of the log's last entries
-  mutable std::vector<size_t> waiting_;  // leaves with uncounted adds, or that had some
-  mutable uint64_t items_ = 0;           // without uncounted ones
-  mutable uint64_t uncounted_ = 0;       // adds, or more: those of a segment that was settled alone
+  mutable Poison poison_;
+  mutable uint64_t items_ = 0;             // that are counted
+  mutable std::vector<size_t> uncounted_;  // I5; they may have been counted since
+  mutable uint64_t uncounted_adds_ = 0;    // in these leaves, or more
   // What is in storage.
   bool root_stored_ = false;
   bool places_stored_ = false;

@@ -24,11 +24,10 @@ void FilterFile::forget() noexcept {
   blocks_.forget();
   turns_.begin();
   memory_ = Memory::kUnknown;
-  poison_.lift();
 }
 
 Status FilterFile::refresh() {
-  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(poison_error());
   if (blocks_.changed()) {
     return {};
   }
@@ -42,7 +41,7 @@ Status FilterFile::refresh() {
 // --- asking --------------------------------------------------------------------------------------
 
 Status FilterFile::load(uint64_t hash) {
-  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment_of(hash));
+  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.current_of(hash));
   return found->load(blocks_.storage(), hash);
 }
 
@@ -74,8 +73,7 @@ size_t FilterFile::memory_bytes() const {
   size_t bytes = blocks_.log().memory_bytes();
   for (size_t i = 0; i < blocks_.directory().size(); ++i) {
     const Directory::Leaf& leaf = blocks_.directory().leaf(i);
-    bytes += sizeof leaf + leaf.header.memory_bytes() + leaf.waiting.capacity() * sizeof(uint64_t) +
-             leaf.more_copies().size_bytes() +
+    bytes += sizeof leaf + leaf.header.memory_bytes() + leaf.pending.memory_bytes() +
              (leaf.segment != nullptr ? leaf.segment->memory_bytes() : 0);
   }
   return bytes;
@@ -110,65 +108,40 @@ uint64_t FilterFile::most_items() const noexcept {
 // Returns kFull if there is no room for an absent hash. Call it before the hash is added to a
 // filter without hashes whose keys share cells.
 //
-// A single segment is full when its cells say so. How much pending entries will take is an
-// estimate, so they are folded before the answer is "full". Where there are several segments,
-// chance decides how many keys each gets. So `capacity` keys are always taken. More are taken only
-// where the cells allow it: in a counting filter, because its items may be copies, and in a set,
-// because its items leave out the keys that seemed present. At a rate of 25 % one key in ten is not
-// counted by the time a set is full. So a set is also full when the cells of most segments, and of
-// the key's own segment, say so. The own segment alone may be full because the keys were chosen for
-// it.
+// A single segment is full when its cells say so. Where there are several segments, chance decides
+// how many keys each gets. So `capacity` keys are always taken. More are taken only where the cells
+// allow it: in a counting filter, because its items may be copies, and in a set, because its items
+// leave out the keys that seemed present. At a rate of 25 % one key in ten is not counted by the
+// time a set is full. So a set is also full when the cells of most segments, and of the key's own
+// segment, say so. The own segment alone may be full because the keys were chosen for it.
 Status FilterFile::make_room(uint64_t hash) {
-  const bool several = blocks_.leaves() > 1;
-  const bool shares = several && !options_.multiset();
+  const bool several = blocks_.directory().size() > 1;
   const bool reached = items() >= blocks_.root().capacity;
-  if (several && !shares && !reached) {
+  if (several && options_.multiset() && !reached) {
     return {};
   }
-  const size_t index = blocks_.directory().leaf_of(hash);
-  const auto is_full = [&]() -> Result<bool> {
-    CUCKOO_ASSIGN_OR_RETURN(const Segment* const own, blocks_.segment(index));
-    const uint64_t capacity = own->header().capacity;
-    const uint64_t pending = own->pending().entries();
-    if (shares) {
-      return own->filter().full(0, pending, capacity) && most_are_full();
-    }
-    const uint64_t folded = own->header().items;
-    const uint64_t items =
-        several ? folded + static_cast<uint64_t>(own->pending().items()) : this->items();
-    return own->filter().full(items, std::min(pending, items - std::min(items, folded)), capacity);
-  };
-  bool full = shares && reached;
-  if (!full) {
-    CUCKOO_ASSIGN_OR_RETURN(full, is_full());
-    if (full && shares) {
-      while (blocks_.pending_entries() > 0) {
-        CUCKOO_TRY(turns_.fold_oldest());
-      }
-    } else if (full && blocks_.directory().leaf(index).pending > 0) {
-      CUCKOO_TRY(turns_.fold(index));
-    }
-    if (full) {
-      CUCKOO_ASSIGN_OR_RETURN(full, is_full());
-    }
+  CUCKOO_ASSIGN_OR_RETURN(const Segment* const own, blocks_.current_of(hash));
+  const uint64_t capacity = own->header().capacity;
+  if (!several) {
+    return own->filter().full(items(), capacity) ? full_error() : Status();
   }
-  return full ? full_error() : Status();
+  if (options_.multiset()) {
+    return own->filter().full(own->items(), capacity) ? full_error() : Status();
+  }
+  if (!reached && own->filter().full(0, capacity)) {
+    CUCKOO_TRY(blocks_.apply_all());
+    return most_are_full() ? full_error() : Status();
+  }
+  return reached ? full_error() : Status();
 }
 
-// --- a load into a set
-//
-// To count an add, a set must probe whether the hash is present. Each probe reads the pages and the
-// pending entries of another segment, which are not in the processor's cache. So a load logs its
-// adds at once, and they wait to be counted until their segment is folded or probed. Only items()
-// depends on that: a probe finds pending adds, counted or not.
-
-// Returns whether the next add may wait to be counted: it can't be refused, however many of the
-// waiting adds will count. The chance that a new key is not counted is never above the rate of a
-// full filter.
+// Returns whether the next add to a set may wait to be counted: it can't be refused, however many
+// of the waiting adds will count. The chance that a new key is not counted is never above the rate
+// of a full filter.
 bool FilterFile::may_wait() {
-  constexpr uint64_t kFewest = 4096;  // so that a filter that is nearly full need not settle often
+  constexpr uint64_t kFewest = 4096;  // so that a filter that is nearly full need not count often
   constexpr uint64_t kParts = 64;
-  if (!turns_.loading() || options_.multiset() || (!keeps_hashes() && blocks_.leaves() == 1)) {
+  if (!keeps_hashes() && blocks_.directory().size() == 1) {
     return false;
   }
   uint64_t most = most_items();
@@ -179,95 +152,54 @@ bool FilterFile::may_wait() {
   return blocks_.most_items() + kFewest < most || items() + kFewest < most;
 }
 
-// Adds a hash without make_way(), so that replace() can add and remove in one step.
-Status FilterFile::add(uint64_t hash) {
-  if (may_wait()) {
-    return turns_.append_uncounted(hash);
+// There must be room for it, or something to remove.
+void FilterFile::append(uint64_t entry, uint64_t copies) {
+  turns_.append(entry, copies);
+  if (options_.multiset()) {
+    const auto items = static_cast<int64_t>(copies);
+    blocks_.add_items((entry & kRemoveBit) == 0 ? items : -items);
   }
-  const bool slots = traits_of(options_.spec.kind).slot_per_item;
-  const uint64_t most = most_items();
-  if (options_.multiset() && items() >= most) {
-    return full_error();
-  }
-  if (options_.multiset() && (slots || keeps_hashes())) {
-    turns_.append(hash);
-    blocks_.add_items(1);
-    return {};
-  }
-  CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(hash));
-  if (!present && items() >= most) {
-    return full_error();
-  }
-  if (!present && !keeps_hashes()) {
-    CUCKOO_TRY(make_room(hash));
-  }
-  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment_of(hash));
-  // A hash that only seems present is logged all the same. Otherwise it would get lost in the next
-  // remake, or in a copy of the same mark that folds at other times: it may be absent from the
-  // cells of that copy.
-  if (options_.multiset() || found->pending_net(hash) <= 0) {
-    turns_.append(hash);
-    blocks_.add_items(options_.multiset() || !present ? 1 : 0);
-  }
-  return {};
 }
 
-// Does what `copies` calls of add() do, with one entry in the log.
-Status FilterFile::add_copies(uint64_t hash, uint64_t copies) {
+// Adds a hash without make_way(), so that replace() can add and remove in one step. A hash that
+// only seems present is logged all the same. Otherwise it would get lost in the next remake, or in
+// a copy of the same mark that folds at other times: it may be absent from the cells of that copy.
+Status FilterFile::add(uint64_t hash, uint64_t copies) {
   const uint64_t most = most_items();
-  if (copies > most - std::min(most, items())) {
-    return full_error(copies);
-  }
-  if (!traits_of(options_.spec.kind).slot_per_item && !keeps_hashes()) {
-    CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(hash));
-    if (!present) {
-      CUCKOO_TRY(make_room(hash));
+  if (options_.multiset()) {
+    if (copies > most - std::min(most, items())) {
+      return full_error(copies);
+    }
+    if (!traits_of(options_.spec.kind).slot_per_item && !keeps_hashes()) {
+      CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(hash));
+      CUCKOO_TRY(present ? Status() : make_room(hash));
+    }
+  } else {
+    CUCKOO_TRY(blocks_.expect_add(hash));
+    if (!may_wait()) {
+      CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(hash));
+      if (!present && items() >= most) {
+        return full_error();
+      }
+      CUCKOO_TRY(present || keeps_hashes() ? Status() : make_room(hash));
     }
   }
-  put_back(hash, copies);
+  append(hash, copies);
   return {};
 }
 
-Result<uint64_t> FilterFile::take_away_copies(uint64_t hash, uint64_t copies) {
+// Removes so many copies, or all that are there. Returns how many.
+Result<uint64_t> FilterFile::take_away(uint64_t hash, uint64_t copies) {
   CUCKOO_ASSIGN_OR_RETURN(const uint64_t found, count(hash));
-  if (found == 0) {
-    return uint64_t{0};
-  }
-  copies = std::min({copies, blocks_.directory().segment_of(hash)->removable(hash), items()});
+  copies = options_.multiset() ? std::min({copies, found, items()}) : 0;
   if (copies > 0) {
-    turns_.append(hash | kRemoveBit, copies);
-    blocks_.add_items(-static_cast<int64_t>(copies));
+    append(hash | kRemoveBit, copies);
   }
   return copies;
 }
 
-// Returns whether a fold would find a fingerprint to remove. The hash must be present.
-Result<bool> FilterFile::may_remove(uint64_t hash) {
-  Segment& segment = *blocks_.directory().segment_of(hash);
-  const int64_t net = segment.pending_net(hash);
-  if (net == static_cast<int64_t>(segment.pending().added(hash))) {
-    return true;  // no remove pends
-  }
-  CUCKOO_TRY(load(hash));
-  return segment.removable(hash) > 0;
-}
-
-Result<bool> FilterFile::take_away(uint64_t hash) {
-  CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(hash));
-  if (items() == 0 || !present) {
-    return false;
-  }
-  CUCKOO_ASSIGN_OR_RETURN(const bool removable, may_remove(hash));
-  if (!removable) {
-    return false;
-  }
-  turns_.append(hash | kRemoveBit);
-  blocks_.add_items(-1);
-  return true;
-}
-
 Status FilterFile::insert(uint64_t hash) {
-  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(poison_error());
   CUCKOO_TRY(turns_.make_way());
   return add(hash);
 }
@@ -276,27 +208,23 @@ Status FilterFile::insert_copies(uint64_t hash, uint64_t copies) {
   if (copies == 1) {
     return insert(hash);
   }
-  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(poison_error());
   if (!options_.counts_copies() || copies == 0 || copies > kMostCopies) {
     return invalid(std::to_string(copies) + " occurrences at once of a hash that counts once, or" +
                    " more than 2^31 of them");
   }
   CUCKOO_TRY(turns_.make_way());
-  return add_copies(hash, copies);
+  return add(hash, copies);
 }
 
 Result<uint64_t> FilterFile::remove_copies(uint64_t hash, uint64_t copies) {
-  if (copies == 1) {
-    CUCKOO_ASSIGN_OR_RETURN(const bool removed, remove(hash));
-    return uint64_t{removed};
-  }
-  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(poison_error());
   CUCKOO_TRY(turns_.make_way());
-  return take_away_copies(hash, std::min(copies, kMostCopies));
+  return take_away(hash, std::min(copies, kMostCopies));
 }
 
 Result<bool> FilterFile::insert_new(uint64_t hash) {
-  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(poison_error());
   CUCKOO_TRY(turns_.make_way());
   CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(hash));
   if (present) {
@@ -307,15 +235,8 @@ Result<bool> FilterFile::insert_new(uint64_t hash) {
 }
 
 Result<bool> FilterFile::remove(uint64_t hash) {
-  CUCKOO_TRY(poison_.error());
-  CUCKOO_TRY(turns_.make_way());
-  return take_away(hash);
-}
-
-// Adds `copies` copies of the hash. There must be room for them.
-void FilterFile::put_back(uint64_t hash, uint64_t copies) {
-  turns_.append(hash, copies);
-  blocks_.add_items(static_cast<int64_t>(copies));
+  CUCKOO_ASSIGN_OR_RETURN(const uint64_t removed, remove_copies(hash, 1));
+  return removed > 0;
 }
 
 bool FilterFile::share_cells(uint64_t a, uint64_t b) {
@@ -335,10 +256,9 @@ bool FilterFile::share_cells(uint64_t a, uint64_t b) {
 
 // Loads all pages that it needs before it changes anything. If `from` and `to` share no cells, it
 // refuses a present `to` before it removes `from`. Removing a `from` that was never added, and
-// adding it again, would leave a change. If `from` is there, but can't be removed, it stays, and
-// `to` is added all the same.
+// adding it again, would leave a change.
 Result<FilterFile::Replaced> FilterFile::replace(uint64_t from, uint64_t to, IfPresent if_present) {
-  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(poison_error());
   CUCKOO_TRY(turns_.make_way());
   CUCKOO_TRY(load(to));
   CUCKOO_ASSIGN_OR_RETURN(const bool found, load_and_probe(from));
@@ -351,10 +271,10 @@ Result<FilterFile::Replaced> FilterFile::replace(uint64_t from, uint64_t to, IfP
       return Replaced::kRefused;
     }
   }
-  CUCKOO_ASSIGN_OR_RETURN(const bool removed, take_away(from));
+  CUCKOO_ASSIGN_OR_RETURN(const uint64_t removed, take_away(from));
   const auto undo = [&] {
-    if (removed) {
-      put_back(from);
+    if (removed > 0) {
+      append(from, removed);
     }
   };
   CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(to));
@@ -375,17 +295,21 @@ Result<FilterFile::Replaced> FilterFile::replace(uint64_t from, uint64_t to, IfP
 // --- a transaction's end -------------------------------------------------------------------------
 
 Status FilterFile::finish_load() {
-  CUCKOO_TRY(poison_.error());
-  if (memory_ != Memory::kCurrent) {  // the last event was a roll-back to a savepoint
-    return {};
-  }
+  CUCKOO_TRY(poison_error());
   return turns_.finish();
 }
 
+Status FilterFile::fold_all() {
+  CUCKOO_TRY(poison_error());
+  CUCKOO_TRY(turns_.fold_all());
+  turns_.begin();
+  return {};
+}
+
 Status FilterFile::clear() {
-  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(poison_error());
   CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, limits_for(options_, options_.capacity));
-  return poison_.changing([&]() -> Status {
+  return blocks_.poison().changing([&]() -> Status {
     blocks_.clear(limits);
     return {};
   });
@@ -394,11 +318,12 @@ Status FilterFile::clear() {
 // --- writing -------------------------------------------------------------------------------------
 
 Status FilterFile::flush() {
-  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(poison_error());
   if (!blocks_.changed()) {
     return {};
   }
-  return poison_.writing([this]() -> Status {
+  CUCKOO_TRY(blocks_.count_all());
+  return blocks_.poison().writing([this]() -> Status {
     FilterBlocks::Written written;
     CUCKOO_TRY(blocks_.write_to(blocks_.storage(), turns_.kept_entries(), written));
     blocks_.note_written(std::move(written));
@@ -407,10 +332,11 @@ Status FilterFile::flush() {
 }
 
 Status FilterFile::write_pending_to(BlockStorage& storage) const {
-  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(poison_error());
   if (!blocks_.changed()) {
     return {};
   }
+  CUCKOO_TRY(blocks_.count_all());
   FilterBlocks::Written written;
   return blocks_.write_to(blocks_.storage().over(storage), turns_.kept_entries(), written);
 }
@@ -419,26 +345,42 @@ Status FilterFile::write_pending_to(BlockStorage& storage) const {
 
 namespace {
 
-// Checks the segments of a filter that was just read. Opens one at a time.
-Status check_segments(FilterBlocks& stored, const FilterFile& file) {
+// Checks the segments of a filter that was just read, and those of the same filter in memory. Opens
+// one at a time.
+Status check_segments(FilterBlocks& stored, const FilterBlocks& memory) {
+  const bool keeps_hashes = memory.keeps_hashes();
   uint64_t items = 0;
   uint64_t blocks = 0;
   for (size_t i = 0; i < stored.directory().size(); ++i) {
-    if (stored.directory().leaf(i).untouched()) {
+    const Directory::Leaf& leaf = stored.directory().leaf(i);
+    const Directory::Leaf& known = memory.directory().leaf(i);
+    if (known.prefix != leaf.prefix || known.depth != leaf.depth ||
+        known.pending.size() != leaf.pending.size() ||
+        !known.pending.begins_with(leaf.pending, leaf.pending.size())) {
+      return corrupt("a list of entries in memory that is not what is in the log (I4)");
+    }
+    if (leaf.untouched()) {
       continue;
     }
     CUCKOO_ASSIGN_OR_RETURN(Segment* const found, stored.segment(i));
     const SegmentHeader& header = found->header();
-    if (header.number != 0) {
-      CUCKOO_TRY(found->check(stored.storage(), file.keeps_hashes()));
+    CUCKOO_TRY(header.number == 0 ? found->load_all(stored.storage())
+                                  : found->check(stored.storage(), leaf.pending, keeps_hashes));
+    if (known.segment != nullptr) {
+      CUCKOO_TRY(
+          found->apply(leaf.pending, known.segment->applied(), {.keeps_hashes = keeps_hashes})
+              .take_status());
+      CUCKOO_TRY(found->expect_same(*known.segment));
     }
-    items += header.items + static_cast<uint64_t>(found->pending().items());
+    CUCKOO_TRY(found->apply(leaf.pending, leaf.pending.size(), {.keeps_hashes = keeps_hashes})
+                   .take_status());
+    items += header.items + static_cast<uint64_t>(leaf.pending.items());
     blocks += uint64_t{header.pages} + header.run_blocks + header.overflow_blocks;
     stored.directory().leaf(i).segment.reset();
   }
-  if (file.multiset() && items != file.items()) {
+  if (memory.options().multiset() && items != memory.items()) {
     return corrupt("segments and log of " + std::to_string(items) + " items, expected " +
-                   std::to_string(file.items()));
+                   std::to_string(memory.items()));
   }
   uint64_t found = 0;  // differs from `blocks` if a block is that of no segment, or of two
   CUCKOO_TRY(stored.storage().read(segment_block(1, 0), kFirstLogBlock - 1,
@@ -453,8 +395,8 @@ Status check_segments(FilterBlocks& stored, const FilterFile& file) {
 
 }  // namespace
 
-Status FilterFile::check() const {
-  CUCKOO_TRY(poison_.error());
+Status FilterFile::check(const FilterFile& memory) const {
+  CUCKOO_TRY(poison_error());
   FilterBlocks stored(options_, blocks_.storage());
   CUCKOO_TRY(stored.follow(false));
   if (stored.root() != blocks_.root() || stored.log().position() != blocks_.log().position() ||
@@ -462,7 +404,7 @@ Status FilterFile::check() const {
     return corrupt("memory that is not what is stored");
   }
   CUCKOO_TRY(stored.check());
-  return check_segments(stored, *this);
+  return check_segments(stored, memory.blocks_);
 }
 
 }  // namespace cuckoo::segments

@@ -8,9 +8,9 @@
 //   segment:    header | pages | runs        the entries up to F, where its folding has come
 //   log:        entries of all segments, mixed, in the order they came
 //
-// A small commit writes the last row of the log and nothing else (flush()). In a set, the adds of a
-// load are counted when their segment is folded, or when items() is asked for. To count each when
-// it comes would probe one segment after the other, none of them in the processor's cache.
+// An insert appends to the log, and touches no page. A small commit writes the last row of the log
+// and nothing else (flush()). Before a segment is asked for the first time since then, its entries
+// are applied to its pages in memory. In a set an add is counted then, or when items() is asked.
 //
 // Invariants
 //   S1  (core/segments/directory.hpp) the segments' prefixes partition the hash space.
@@ -48,7 +48,6 @@
 #include "core/segments/segment.hpp"
 #include "core/segments/turns.hpp"
 #include "core/stored/filter_options.hpp"
-#include "core/stored/poison.hpp"
 
 namespace cuckoo::segments {
 
@@ -58,7 +57,12 @@ class FilterFile {
 
   // `slot` of a window: which ids its blocks have (core/segments/blocks.hpp).
   FilterFile(const FilterOptions& options, BlockStorage& storage, uint64_t slot = 0)
-      : FilterFile(options, Blocks(storage, options.seed, slot)) {}
+      : options_(options), blocks_(options_, Blocks(storage, options.seed, slot)) {}
+  // A filter that is never flushed, over a storage without blocks: it writes no log, so no mark
+  // names what changed. settle() comes after each change, or fold_all() after several.
+  struct NeverFlushed {};
+  FilterFile(const FilterOptions& options, BlockStorage& storage, NeverFlushed)
+      : options_(options), blocks_(options_, Blocks(storage, options.seed), false) {}
   FilterFile(const FilterFile&) = delete;
   FilterFile& operator=(const FilterFile&) = delete;
 
@@ -73,7 +77,7 @@ class FilterFile {
   // Drops what is not flushed, after a roll-back. refresh() comes before any other call. options()
   // stay those of an import() that was rolled back: then refresh() fails, as others are stored.
   void forget() noexcept;
-  bool usable() const noexcept { return memory_ == Memory::kCurrent && !poison_.poisoned(); }
+  bool usable() const noexcept { return memory_ == Memory::kCurrent && !poisoned(); }
 
   // usable() is a precondition of all below.
   // kNotLoaded: load() it and ask again.
@@ -120,17 +124,13 @@ class FilterFile {
   // Comes when a transaction has ended, behind forget() if it was rolled back.
   void committed() noexcept { turns_.begin(); }
 
-  // --- a filter that is never flushed (core/segments/filter_file_now.cpp)
-  // As insert(), insert_copies(), insert_new() and remove(), but the cells change at once, and no
-  // log is written: so no mark names what changed. Nothing is pending.
-  Status insert_now(uint64_t hash);
-  Status insert_copies_now(uint64_t hash, uint64_t copies);
-  Result<bool> insert_new_now(uint64_t hash);
-  Result<bool> remove_now(uint64_t hash);
-  // Folds all that other functions left pending, and drops the log, which only a flush would need.
-  // So probe() and count() write nothing until the next change.
+  // --- a filter that is never flushed
+  // All that came for the hash's segment is in its pages afterwards, so probe() and count() write
+  // nothing until the next change.
+  Status settle(uint64_t hash) { return turns_.settle(blocks_.directory().leaf_of(hash)); }
+  // … for every segment.
   Status fold_all();
-  // Would so many inserts at a time be a load, which is faster than as many insert_now()?
+  // Would so many inserts at a time be a load, which is faster than as many with settle()?
   bool is_load(uint64_t inserts) const noexcept { return turns_.is_load(inserts); }
   // Which segments there are, as Directory has them. next_number() is another one when they are.
   unsigned directory_depth() const { return blocks_.directory().depth(); }
@@ -226,23 +226,22 @@ class FilterFile {
   uint64_t items() const { return blocks_.items(); }
   // Returns a hash of all that ever happened to it. Nothing is pending.
   uint64_t history() const;
-  bool poisoned() const noexcept { return poison_.poisoned(); }
+  bool poisoned() const noexcept { return blocks_.poison().poisoned(); }
   bool multiset() const noexcept { return options_.multiset(); }
   // What was asked for. One that grew is made for more keys: made_for().
   uint64_t capacity() const noexcept { return blocks_.root().capacity; }
   bool keeps_hashes() const noexcept { return blocks_.keeps_hashes(); }
-  size_t segments() const noexcept { return blocks_.leaves(); }
+  size_t segments() const noexcept { return blocks_.directory().size(); }
   uint64_t turn_entries() const noexcept { return blocks_.turn_entries(); }
   size_t memory_bytes() const;
 
-  // Reads everything in storage and checks every invariant. Nothing may be pending. What is in
-  // memory is neither believed nor changed.
-  Status check() const;
+  // Reads everything in storage, and checks every invariant, also those of what is in memory.
+  // Nothing may be pending. What is in memory is neither believed nor changed. `memory`: another
+  // file, of which this one is what a flush would leave.
+  Status check() const { return check(*this); }
+  Status check(const FilterFile& memory) const;
 
  private:
-  FilterFile(const FilterOptions& options, const Blocks& blocks)
-      : options_(options), blocks_(options_, blocks) {}
-
   enum class Memory : uint8_t {
     kUnknown,  // what is in memory may be wrong
     kCurrent,  // memory is what storage holds, with the changes that are not flushed
@@ -252,27 +251,25 @@ class FilterFile {
                            LargeVector<ChangedHash> hashes, uint64_t position);
   uint64_t most_items() const noexcept;
   uint64_t made_for(const Directory::Leaf& leaf) const;
-  Status add(uint64_t hash);
-  Status add_copies(uint64_t hash, uint64_t copies);
-  Result<bool> may_remove(uint64_t hash);
+  Status poison_error() const { return blocks_.poison().error(); }
+  Status add(uint64_t hash, uint64_t copies = 1);
   bool share_cells(uint64_t a, uint64_t b);  // both are loaded
-  Result<bool> take_away(uint64_t hash);
-  Result<uint64_t> take_away_copies(uint64_t hash, uint64_t copies);
-  void put_back(uint64_t hash, uint64_t copies = 1);
+  Result<uint64_t> take_away(uint64_t hash, uint64_t copies = 1);
+  void append(uint64_t entry, uint64_t copies);
   bool may_wait();
   Status make_room(uint64_t hash);
   bool most_are_full() const;
   Status full_error(uint64_t more = 1) const;
   Status more_than_fit(uint64_t items) const;
 
+  Status for_each_merged(const std::function<Status(std::span<const NetHash> entries)>& visit);
   Status expect_united(const Piece& piece) const;
   Result<uint64_t> needed_at_most(uint64_t capacity);
 
   FilterOptions options_;
   FilterBlocks blocks_;
   Memory memory_ = Memory::kUnknown;
-  Poison poison_;
-  Turns turns_{blocks_, poison_};
+  Turns turns_{blocks_};
 };
 
 }  // namespace cuckoo::segments

@@ -49,7 +49,7 @@ bool follows(const FilterOptions& options, const FilterMark& mark) noexcept {
 // --- marks ---------------------------------------------------------------------------------------
 
 Result<std::optional<FilterMark>> FilterFile::mark() {
-  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(poison_error());
   if (!keeps_marks(options_)) {
     return std::optional<FilterMark>();
   }
@@ -84,7 +84,7 @@ namespace {
 
 struct Since {
   uint64_t position = 0;  // of the mark, in this log
-  LogEntries behind;
+  EntryList behind;
 };
 
 // Finds the mark in the log: it is the filter's own, or another filter's that holds at one of the
@@ -122,8 +122,9 @@ Result<std::optional<FilterChanges>> FilterFile::changes_since(const FilterMark&
   if (!since) {
     return std::optional<FilterChanges>();
   }
-  return std::optional(
-      changes_of(from, *now, net_changes(since->behind, options_.multiset()), since->position));
+  return std::optional(changes_of(from, *now,
+                                  net_changes(since->behind, options_.width, options_.multiset()),
+                                  since->position));
 }
 
 // If the log does not go back so far, the changes are made of the hashes that the filter keeps.
@@ -178,13 +179,13 @@ FilterChanges FilterFile::changes_of(const FilterMark& from, const FilterMark& t
 
 // An entry with a count of 5 counts as 5 changes.
 Result<std::optional<uint64_t>> FilterFile::changes_behind(const FilterMark& from) const {
-  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(poison_error());
   CUCKOO_ASSIGN_OR_RETURN(const std::optional<Since> since, entries_since(blocks_, from));
   if (!since) {
     return std::optional<uint64_t>();
   }
-  uint64_t changes = since->behind.entries.size();
-  for (const MoreCopies& one : since->behind.more) {
+  uint64_t changes = since->behind.size();
+  for (const MoreCopies& one : since->behind.more()) {
     changes += one.more;
   }
   return std::optional(changes);
@@ -234,8 +235,8 @@ Result<bool> FilterFile::apply(const FilterChanges& changes) {
   }
   const bool stored = blocks_.stored();
   CUCKOO_TRY(stored ? flush() : Status());
-  Status applied =
-      poison_.changing([&] { return ChangesApplier(*this, blocks_, turns_).apply(changes); });
+  Status applied = blocks_.poison().changing(
+      [&] { return ChangesApplier(*this, blocks_, turns_).apply(changes); });
   if (!applied.ok() && applied.error().code != ErrorCode::kStorage && stored) {
     const Error why = applied.take_error();
     forget();

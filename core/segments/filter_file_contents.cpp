@@ -20,13 +20,15 @@ Status expect_hashes(const FilterFile& file) {
 
 Status FilterFile::for_each_piece(bool with_hashes, const PieceSink& sink,
                                   const FilterBlocks::LeafChoice& choose) {
-  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(poison_error());
   CUCKOO_TRY(with_hashes ? expect_hashes(*this) : Status());
-  return blocks_.visit_segments(choose, [&](Segment& segment) -> Status {
-    CUCKOO_ASSIGN_OR_RETURN(Piece piece, segment.piece(blocks_.storage(), with_hashes,
-                                                       keeps_hashes(), blocks_.limits().keys));
-    return sink(std::move(piece));
-  });
+  const auto lists = with_hashes ? FilterBlocks::Lists::kAsTheyAre : FilterBlocks::Lists::kApplied;
+  return blocks_.visit_segments(
+      lists, choose, [&](const Segment& segment, const EntryList& list) -> Status {
+        CUCKOO_ASSIGN_OR_RETURN(Piece piece, segment.piece(blocks_.storage(), list, with_hashes,
+                                                           blocks_.limits().keys));
+        return sink(std::move(piece));
+      });
 }
 
 PieceRange FilterFile::piece_range(bool with_hashes, FilterBlocks::LeafChoice choose) {
@@ -42,7 +44,7 @@ PieceRange FilterFile::piece_range(bool with_hashes, FilterBlocks::LeafChoice ch
 // filter counted (S7). So where a segment's header does not say how many hashes it has, they are
 // counted first.
 Result<Contents> FilterFile::contents(bool with_hashes) {
-  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(poison_error());
   Contents contents;
   contents.capacity = made_for();
   contents.items = items();
@@ -52,13 +54,15 @@ Result<Contents> FilterFile::contents(bool with_hashes) {
   if (with_hashes) {
     CUCKOO_TRY(expect_hashes(*this));
     uint64_t items = 0;
-    CUCKOO_TRY(blocks_.visit_segments(FilterBlocks::filled, [&](Segment& segment) -> Status {
-      CUCKOO_ASSIGN_OR_RETURN(const Segment::HashCount count,
-                              segment.count_hashes(blocks_.storage()));
-      contents.hash_count += count.hashes;
-      items += count.items;
-      return {};
-    }));
+    CUCKOO_TRY(blocks_.visit_segments(FilterBlocks::Lists::kAsTheyAre, FilterBlocks::filled,
+                                      [&](const Segment& segment, const EntryList& list) -> Status {
+                                        CUCKOO_ASSIGN_OR_RETURN(
+                                            const Segment::HashCount count,
+                                            segment.count_hashes(blocks_.storage(), list));
+                                        contents.hash_count += count.hashes;
+                                        items += count.items;
+                                        return {};
+                                      }));
     contents.items = options_.multiset() ? items : this->items();
   }
   contents.pieces = [this, with_hashes](const PieceSink& sink) {
@@ -68,11 +72,21 @@ Result<Contents> FilterFile::contents(bool with_hashes) {
   return contents;
 }
 
+// Visits the entries of each segment, as Segment::merged() has them.
+Status FilterFile::for_each_merged(
+    const std::function<Status(std::span<const NetHash> entries)>& visit) {
+  return blocks_.visit_segments(FilterBlocks::Lists::kAsTheyAre, FilterBlocks::filled,
+                                [&](const Segment& segment, const EntryList& list) -> Status {
+                                  CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries,
+                                                          segment.merged(blocks_.storage(), list));
+                                  return visit(entries);
+                                });
+}
+
 Status FilterFile::for_each_hash(const CountedHashSink& sink) {
-  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(poison_error());
   CUCKOO_TRY(expect_hashes(*this));
-  return blocks_.visit_segments(FilterBlocks::filled, [&](Segment& segment) -> Status {
-    CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries, segment.merged(blocks_.storage()));
+  return for_each_merged([&](std::span<const NetHash> entries) -> Status {
     for (const auto& [hash, net] : entries) {
       CUCKOO_TRY(sink(hash, static_cast<uint64_t>(net)));
     }

@@ -15,18 +15,20 @@ namespace cuckoo::segments {
 namespace {
 
 // Visits each leaf with a filter of its geometry and its counts: the segment's own, or one without
-// pages. Pending entries are left out. The overflow table is read, if there is one. If that fails,
-// it is left out.
+// pages. Without `lists` that is as of F, whatever was asked before. With `lists` it is with all of
+// the list that was applied. The overflow table is read, if there is one. If that fails, it is left
+// out.
 template <class Visit>
-void visit_filters(const FilterOptions& options, const FilterBlocks& blocks, Visit&& visit) {
+void visit_filters(const FilterOptions& options, const FilterBlocks& blocks, bool lists,
+                   Visit&& visit) {
   std::unique_ptr<Filter> made;  // mostly the next leaf has the same geometry
   for (size_t i = 0; i < blocks.directory().size(); ++i) {
     const Directory::Leaf& leaf = blocks.directory().leaf(i);
-    if (leaf.segment != nullptr) {
+    if (leaf.segment != nullptr && (lists || leaf.segment->applied() == 0 || leaf.touched)) {
       visit(leaf.segment->header(), leaf, leaf.segment->filter());
       continue;
     }
-    SegmentHeader header = *leaf.header;
+    SegmentHeader header = leaf.current();
     if (header.number == 0) {
       header.capacity = blocks.limits().share;
     } else if (header.overflow_blocks > 0) {
@@ -59,7 +61,7 @@ template <class Figure>
 auto of_largest(const FilterOptions& options, const FilterBlocks& blocks, Figure&& figure_of) {
   uint64_t largest = 0;
   decltype(figure_of(std::declval<const Filter&>())) figure = 0;
-  visit_filters(options, blocks,
+  visit_filters(options, blocks, false,
                 [&](const SegmentHeader& header, const Directory::Leaf&, const Filter& filter) {
                   if (header.capacity > largest) {
                     largest = header.capacity;
@@ -75,20 +77,29 @@ double FilterFile::target_rate() const noexcept {
   return options_.spec.has_own_size() ? blocks_.limits().rate : options_.spec.rate;
 }
 
-// A hash falls on a segment of depth d with a probability of 2^-d.
+// A hash falls on a segment of depth d with a probability of 2^-d. Keys of the list make it
+// likelier that a stranger seems present, but not those beyond the segment's capacity: they are
+// known by their hashes.
 double FilterFile::rate_now() const {
   double rate = 0;
-  visit_filters(options_, blocks_,
-                [&](const SegmentHeader&, const Directory::Leaf& leaf, const Filter& filter) {
-                  rate += std::ldexp(filter.rate_now(), -static_cast<int>(leaf.depth));
-                });
+  const bool all = !blocks_.logged();
+  visit_filters(
+      options_, blocks_, all,
+      [&](const SegmentHeader& header, const Directory::Leaf& leaf, const Filter& filter) {
+        uint64_t more = all ? 0 : leaf.pending_adds();
+        if (keeps_hashes()) {
+          more = std::min(more, header.capacity - std::min(header.capacity, header.items));
+        }
+        rate +=
+            std::ldexp(filter.rate_with(static_cast<double>(more)), -static_cast<int>(leaf.depth));
+      });
   return rate;
 }
 
 double FilterFile::load_factor() const {
   double used = 0;
   double all = 0;
-  visit_filters(options_, blocks_,
+  visit_filters(options_, blocks_, !blocks_.logged(),
                 [&](const SegmentHeader&, const Directory::Leaf&, const Filter& filter) {
                   const auto bits = static_cast<double>(filter.bits());
                   used += bits * filter.load_factor();
@@ -119,10 +130,8 @@ uint64_t FilterFile::made_for(const Directory::Leaf& leaf) const {
   if (!keeps_hashes() || folded + pending <= capacity) {
     return capacity;
   }
-  pending =
-      std::min(pending, leaf.segment != nullptr
-                            ? leaf.segment->pending().hashes(options_.width, leaf.depth)
-                            : different_hashes(leaf.waiting, options_.width, leaf.depth).size());
+  pending = std::min<uint64_t>(
+      pending, different_hashes(leaf.pending.entries(), options_.width, leaf.depth).size());
   return std::max(capacity, folded + pending);
 }
 
@@ -190,14 +199,13 @@ Status FilterFile::more_than_fit(uint64_t items) const {
                                      std::to_string(blocks_.root().capacity)};
 }
 
-// Returns whether most segments of a set are full, by their cells and their pending adds.
+// Returns whether most segments of a set are full, by their cells. All lists are applied.
 bool FilterFile::most_are_full() const {
   uint64_t full = 0;
-  visit_filters(
-      options_, blocks_,
-      [&](const SegmentHeader& header, const Directory::Leaf& leaf, const Filter& filter) {
-        full += filter.full(0, leaf.pending_adds(), header.capacity) ? 1 : 0;
-      });
+  visit_filters(options_, blocks_, true,
+                [&](const SegmentHeader& header, const Directory::Leaf&, const Filter& filter) {
+                  full += filter.full(0, header.capacity) ? 1 : 0;
+                });
   return 2 * full > blocks_.directory().size();
 }
 

@@ -19,13 +19,13 @@ Result<bool> FilterFile::contains_pair(const HashPair& pair) {
 }
 
 Status FilterFile::insert_pair(const HashPair& pair) {
-  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(poison_error());
   CUCKOO_ASSIGN_OR_RETURN(Segment * found, blocks_.segment(0));
   CUCKOO_TRY(found->load_pair(blocks_.storage(), pair));
   if (found->probe_pair(pair) == Answer::kPresent) {
     return {};
   }
-  if (found->filter().full(items(), 0, blocks_.root().capacity)) {
+  if (found->filter().full(items(), blocks_.root().capacity)) {
     return full_error();
   }
   if (found->header().number == 0) {  // of the geometry that it has already
@@ -36,7 +36,7 @@ Status FilterFile::insert_pair(const HashPair& pair) {
     found = made.get();
     blocks_.put(0, std::move(made));
   }
-  return poison_.changing([&]() -> Status {
+  return blocks_.poison().changing([&]() -> Status {
     blocks_.note_segment(0);
     found->insert_pair(pair);
     blocks_.add_items(1);

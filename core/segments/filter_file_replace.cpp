@@ -37,7 +37,7 @@ Status check_import(const FilterOptions& options, const Contents& contents, uint
 // --- contents from outside -----------------------------------------------------------------------
 
 Status FilterFile::import(const FilterOptions& options, const Contents& contents) {
-  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(poison_error());
   CUCKOO_TRY(check_import(options, contents, options_.page_bytes));
   // The new segments are made with the new options, and refer to options_ later.
   struct Restore {
@@ -65,7 +65,7 @@ Status FilterFile::import(const FilterOptions& options, const Contents& contents
                    std::to_string(contents.items));
   }
   restore.done = true;
-  return poison_.changing([&]() -> Status {
+  return blocks_.poison().changing([&]() -> Status {
     blocks_.stir(chain_with(options_.digest, next.id()));
     blocks_.note_options();
     blocks_.root().key_types = contents.key_types;
@@ -99,7 +99,7 @@ Status FilterFile::expect_united(const Piece& piece) const {
 }
 
 Status FilterFile::expect_united(const Contents& contents) {
-  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(poison_error());
   size_t pieces = 0;
   CUCKOO_TRY(contents.pieces([&](Piece&& piece) -> Status {
     ++pieces;
@@ -116,7 +116,7 @@ Status FilterFile::expect_united(const Contents& contents) {
 // segment's capacity is above its share. So if the cells of more than half of the segments say "too
 // many", the union has too many keys.
 Status FilterFile::unite(const Contents& contents) {
-  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(poison_error());
   if (keeps_hashes() && items() > 0) {
     return invalid(
         "what comes without hashes can be merged into an empty filter only, or into one"
@@ -133,14 +133,14 @@ Status FilterFile::unite(const Contents& contents) {
   uint64_t overfull = 0;
   CUCKOO_TRY(contents.pieces([&](Piece&& theirs) -> Status {
     CUCKOO_TRY(expect_united(theirs));
-    const Directory::Leaf& leaf =
-        blocks_.directory().leaf(blocks_.directory().leaf_of(theirs.prefix));
     Piece piece;
-    CUCKOO_TRY(blocks_.visit_segment(leaf, [&](Segment& own) -> Status {
-      CUCKOO_ASSIGN_OR_RETURN(piece,
-                              own.piece(blocks_.storage(), false, false, blocks_.limits().keys));
-      return {};
-    }));
+    CUCKOO_TRY(blocks_.visit_segment(
+        FilterBlocks::Lists::kApplied, blocks_.directory().leaf_of(theirs.prefix),
+        [&](const Segment& own, const EntryList& list) -> Status {
+          CUCKOO_ASSIGN_OR_RETURN(piece,
+                                  own.piece(blocks_.storage(), list, false, blocks_.limits().keys));
+          return {};
+        }));
     CUCKOO_ASSIGN_OR_RETURN(const std::unique_ptr<Filter> other,
                             in_pages_of(options_.page_bytes, std::move(theirs.filter)));
     const double load = piece.filter->load_factor();
@@ -158,7 +158,7 @@ Status FilterFile::unite(const Contents& contents) {
   // In a set, the items of the new segments are an estimate by their cells.
   const uint64_t most = std::max({items(), contents.items, blocks_.root().capacity});
   const uint64_t items = options_.multiset() ? next.items() : std::min(next.items(), most);
-  return poison_.changing([&]() -> Status {
+  return blocks_.poison().changing([&]() -> Status {
     blocks_.stir(next.id());
     blocks_.root().hashless = options_.growth && !next.empty() ? 1 : 0;
     blocks_.root().key_types |= contents.key_types;
@@ -177,15 +177,16 @@ Result<uint64_t> FilterFile::needed_at_most(uint64_t capacity) {
   uint64_t most = 0;
   for (size_t i = 0; i < blocks_.directory().size(); ++i) {
     const Directory::Leaf& leaf = blocks_.directory().leaf(i);
-    most += leaf.current().items + leaf.current().dead + leaf.pending +
-            (leaf.segment != nullptr ? leaf.segment->loose_entries() : 0);
+    most += leaf.current().items + leaf.current().dead + leaf.pending.size();
+    for (const MoreCopies& one : leaf.pending.more()) {
+      most += one.more;
+    }
   }
   if (most <= capacity) {
     return most;
   }
   uint64_t needed = 0;
-  CUCKOO_TRY(blocks_.visit_segments(FilterBlocks::filled, [&](Segment& segment) -> Status {
-    CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries, segment.merged(blocks_.storage()));
+  CUCKOO_TRY(for_each_merged([&](std::span<const NetHash> entries) -> Status {
     needed += needed_for(entries, traits_of(options_.spec.kind).slot_per_item);
     return {};
   }));
@@ -194,7 +195,7 @@ Result<uint64_t> FilterFile::needed_at_most(uint64_t capacity) {
 
 // Both the old segments and the new shares come in the order of their hashes.
 Status FilterFile::rebuild(uint64_t capacity) {
-  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(poison_error());
   if (!keeps_hashes()) {
     return invalid(options_.growth
                        ? "its contents came without hashes to rebuild from; 'clear' begins anew"
@@ -217,8 +218,7 @@ Status FilterFile::rebuild(uint64_t capacity) {
     }
     return {};
   };
-  CUCKOO_TRY(blocks_.visit_segments(FilterBlocks::filled, [&](Segment& segment) -> Status {
-    CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> merged, segment.merged(blocks_.storage()));
+  CUCKOO_TRY(for_each_merged([&](std::span<const NetHash> merged) -> Status {
     for (auto at = merged.begin(); at != merged.end();) {
       const uint64_t of = share_of(at->hash);
       CUCKOO_TRY(cut_before(of));
@@ -232,7 +232,7 @@ Status FilterFile::rebuild(uint64_t capacity) {
   CUCKOO_TRY(cut_before(uint64_t{1} << depth));
   CUCKOO_TRY(next.finish());
   const uint64_t items = options_.multiset() ? next.items() : this->items();
-  return poison_.changing([&]() -> Status {
+  return blocks_.poison().changing([&]() -> Status {
     turns_.restart_long_log();
     blocks_.set_items(items);
     blocks_.replace(next, capacity);

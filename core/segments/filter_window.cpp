@@ -328,11 +328,14 @@ Status FilterWindow::check(bool amid_parts) const {
   FilterWindow opened(newest_->options(), flushed);
   CUCKOO_TRY(opened.refresh());
   CUCKOO_TRY(opened.check_strays(amid_parts));
-  CUCKOO_TRY(opened.newest_->check());
-  for (const FilterFile* const one : opened.older_) {
-    CUCKOO_TRY(one->check());
+  if (opened.state_ != state_) {
+    return corrupt("memory that is not what is stored");
   }
-  return opened.state_ == state_ && opened.generation_items() == generation_items()
+  CUCKOO_TRY(opened.newest_->check(*newest_));
+  for (size_t i = 0; i < older_.size(); ++i) {
+    CUCKOO_TRY(opened.older_[i]->check(*older_[i]));
+  }
+  return opened.generation_items() == generation_items()
              ? Status()
              : corrupt("memory that is not what is stored");
 }

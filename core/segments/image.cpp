@@ -9,6 +9,7 @@
 #include "core/base/checksum.hpp"
 #include "core/filter/cell_layout.hpp"
 #include "core/segments/image_header.hpp"
+#include "core/segments/segment.hpp"
 
 namespace cuckoo::segments {
 namespace {
@@ -186,12 +187,7 @@ Status verify_hashes(const Piece& piece) {
     CUCKOO_ASSIGN_OR_RETURN(const std::unique_ptr<Filter> made,
                             make_filter(filter.kind(), filter.words(), kImagePageBytes));
     made->pages().complete();
-    const std::unique_ptr<FilterBuilder> builder =
-        made->builder(piece.hashes.size(), Filter::Digest::kNone);
-    for (const auto& [hash, net] : piece.hashes) {
-      builder->insert(hash << piece.depth, static_cast<uint64_t>(net));
-    }
-    builder->finish();
+    fill(*made, piece.hashes, piece.depth);
     equal = equal_cells(*made, filter);
   }
   return equal ? Status() : corrupt("hashes that are not those of the filter beside them");

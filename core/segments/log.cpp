@@ -37,22 +37,10 @@ void Log::start(uint64_t row, uint64_t position, uint64_t chain) noexcept {
   end_.row.header.chain = chain;
   end_.row.header.position = position;
   end_.row.clear();
-  LargeVector<uint64_t>().swap(fresh_);  // a load's may be large
-  std::vector<MoreCopies>().swap(fresh_more_);
+  fresh_ = {};  // a load's may be large
 }
 
 // --- appending -----------------------------------------------------------------------------------
-
-// If it throws, nothing has changed.
-void Log::append(uint64_t entry, uint64_t copies) {
-  if (copies != 1) {
-    make_room_for_one(fresh_more_);
-  }
-  append(entry);
-  if (copies != 1) {
-    fresh_more_.push_back({fresh_.size() - 1, copies - 1});
-  }
-}
 
 // Cuts the fresh entries into rows, and visits the rows. The first is the last stored row, with as
 // many fresh entries as it takes. Returns the last one.
@@ -61,7 +49,7 @@ Result<Log::LastRow> Log::visit_last_rows(Visit&& visit) const {
   LastRow last = end_;
   for (size_t at = 0;;) {
     const size_t taken = std::min(row_capacity_ - last.row.size(), fresh_.size() - at);
-    last.row.append(std::span(fresh_).subspan(at, taken), at, fresh_more_);
+    last.row.append(fresh_.entries().subspan(at, taken), at, fresh_.more());
     at += taken;
     CUCKOO_TRY(visit(last));
     if (last.row.size() < row_capacity_) {  // I3
@@ -98,7 +86,6 @@ Result<Log::LastRow> Log::write_to(const Blocks& blocks, uint64_t first, uint64_
 void Log::note_written(LastRow&& written) noexcept {
   end_ = std::move(written);
   fresh_.clear();
-  fresh_more_.clear();
 }
 
 // --- reading -------------------------------------------------------------------------------------
@@ -188,7 +175,7 @@ Status Log::read(const Blocks& blocks, uint64_t row, uint64_t position, LogHeade
 
 // All rows except the last one are full, so a position says in which row it is.
 Result<bool> Log::entries_behind(const Blocks& blocks, uint64_t first_row, uint64_t first_position,
-                                 const LogPlace& place, LogEntries& found) const {
+                                 const LogPlace& place, EntryList& found) const {
   if (place.position < first_position || place.position > position()) {
     return false;
   }
@@ -203,10 +190,7 @@ Result<bool> Log::entries_behind(const Blocks& blocks, uint64_t first_row, uint6
       return;
     }
     for (LogCursor at(row, known); at.next();) {
-      found.entries.push_back(at.entry());
-      if (at.copies() > 1) {
-        found.more.push_back({found.entries.size() - 1, at.copies() - 1});
-      }
+      found.append(at.entry(), at.copies());
     }
     known = 0;
     chain = row.chain_after();

@@ -15,9 +15,9 @@
 #include <span>
 #include <vector>
 
-#include "core/base/large_memory.hpp"
 #include "core/base/result.hpp"
 #include "core/segments/blocks.hpp"
+#include "core/segments/entry_list.hpp"
 #include "core/segments/log_row.hpp"
 #include "core/stored/filter_options.hpp"
 #include "core/stored/log_entry.hpp"
@@ -27,12 +27,6 @@ namespace cuckoo::segments {
 struct LogPlace {
   uint64_t position = 0;
   uint64_t chain = 0;
-};
-
-// The entries of a log that came after a place of it.
-struct LogEntries {
-  LargeVector<uint64_t> entries;  // each as if it were of one occurrence
-  std::vector<MoreCopies> more;   // further occurrences of some entries, ascending
 };
 
 class Log {
@@ -58,18 +52,8 @@ class Log {
     return end_.number + (end_.row.size() + fresh_.size()) / row_capacity_;
   }
 
-  void append(uint64_t entry) { fresh_.push_back(entry); }
   // Appends one entry of so many copies, at most kMostCopies.
-  void append(uint64_t entry, uint64_t copies);
-  // Visits the last entries, from that position on: (position, entry, copies). None of them may be
-  // in a stored row.
-  template <class Visit>
-  void visit_fresh(uint64_t position, Visit&& visit) const {
-    Copies copies(fresh_more_);
-    for (auto i = static_cast<size_t>(position - end_.row.end()); i < fresh_.size(); ++i) {
-      visit(end_.row.end() + i, fresh_[i], copies.of(i));
-    }
-  }
+  void append(uint64_t entry, uint64_t copies = 1) { fresh_.append(entry, copies); }
   // Drops the entries that are in no stored row, because they are folded; position() and chain()
   // count them still. The log goes on in a new row.
   void restart();
@@ -101,12 +85,9 @@ class Log {
   // place, or the log never had that chain value there. Storage must be as this log last wrote or
   // read it.
   Result<bool> entries_behind(const Blocks& blocks, uint64_t first_row, uint64_t first_position,
-                              const LogPlace& place, LogEntries& found) const;
+                              const LogPlace& place, EntryList& found) const;
 
-  size_t memory_bytes() const noexcept {
-    return end_.row.memory_bytes() + fresh_.capacity() * sizeof(uint64_t) +
-           fresh_more_.capacity() * sizeof(MoreCopies);
-  }
+  size_t memory_bytes() const noexcept { return end_.row.memory_bytes() + fresh_.memory_bytes(); }
 
  private:
   template <class Visit>
@@ -117,8 +98,7 @@ class Log {
   bool multiset_;
   size_t row_capacity_;
   LastRow end_;  // as it is stored
-  LargeVector<uint64_t> fresh_;
-  std::vector<MoreCopies> fresh_more_;  // of these, ascending
+  EntryList fresh_;
 };
 
 }  // namespace cuckoo::segments

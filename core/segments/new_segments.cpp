@@ -35,7 +35,7 @@ Status NewSegments::add(uint64_t prefix, unsigned depth, std::unique_ptr<Segment
   leaf.depth = depth;
   if (segment != nullptr) {
     items_ += segment->header().items;
-    empty_ = empty_ && segment->untouched();
+    empty_ = empty_ && segment->is_empty();
     id_ = chain_with(id_, segment->header().base_id);
     if (items_ > kMaxHashCount) {
       return invalid("segments of more than 2^62 items");
@@ -63,13 +63,10 @@ Status NewSegments::count_once(Piece& piece) const {
       std::unique_ptr<Filter> filter,
       make_filter(maker_.options->spec.kind, piece.filter->words(), maker_.options->page_bytes));
   filter->pages().complete();
-  const std::unique_ptr<FilterBuilder> builder =
-      filter->builder(piece.hashes.size(), Filter::Digest::kNone);
   for (NetHash& entry : piece.hashes) {
     entry.net = 1;
-    builder->insert(entry.hash << piece.depth, 1);
   }
-  builder->finish();
+  fill(*filter, piece.hashes, piece.depth);
   piece.items = piece.hashes.size();
   piece.filter = std::move(filter);
   return {};

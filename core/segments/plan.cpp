@@ -69,18 +69,16 @@ Result<FilterPlan> plan_filter(const FilterOptions& options) {
   plan.bits_per_key = static_cast<double>(size.bits) * static_cast<double>(segments) /
                       static_cast<double>(options.capacity);
   plan.places_per_key = size.places_per_key;
-  // About T entries are pending in a segment before its turn comes: first in a list of 8 bytes
-  // each, then in a table that is half full at most (core/stored/hash_tail.hpp). Both keep their
-  // size.
-  constexpr uint64_t kBytesPerSlot = 16 + 8 / 2;
+  // About T entries are pending in a segment before its turn comes, in a list that grows by
+  // doubling.
   constexpr uint64_t kBytesPerSegment = 1024;
-  const uint64_t slots = std::bit_ceil(2 * std::min(turn, limits.share));
+  const uint64_t list_bytes = std::bit_ceil(std::min(turn, limits.share)) * sizeof(uint64_t);
   // The log has its last row in memory, in a list that grows by doubling.
   const uint64_t row_bytes =
       std::bit_ceil(log_row_capacity(options.page_bytes, options.width)) * sizeof(uint64_t);
   plan.memory_bytes =
       row_bytes + segments * (PageSet::memory_bytes_for(size.page_count, options.page_bytes) +
-                              kBytesPerSegment + slots * kBytesPerSlot);
+                              kBytesPerSegment + list_bytes);
   plan.page_blocks = segments * size.page_count;
   plan.directory_bytes = segments * kSegmentHeaderBytes;
   if (options.growth) {

@@ -165,52 +165,20 @@ Status decode_run_block(std::span<const std::byte> block, HashWidth width, unsig
 
 Result<std::vector<NetHash>> joined_runs(std::span<const NetHash> older,
                                          std::span<const NetHash> newer, bool multiset) {
-  std::vector<NetHash> joined;
+  HashSums joined(multiset);
   joined.reserve(older.size() + newer.size());
   auto old = older.begin();
-  auto next = newer.begin();
-  while (next != newer.end()) {
-    const uint64_t hash = next->hash;
-    for (; old != older.end() && old->hash < hash; ++old) {
-      joined.push_back(*old);
+  for (const auto& [hash, net] : newer) {
+    for (; old != older.end() && old->hash <= hash; ++old) {
+      joined.add(old->hash, old->net);
     }
-    if (old == older.end() || old->hash != hash) {
-      joined.push_back(*next++);
-      continue;
-    }
-    HashSum sum;
-    for (; old != older.end() && old->hash == hash; ++old) {
-      sum.take(old->net);
-    }
-    for (; next != newer.end() && next->hash == hash; ++next) {
-      sum.take(next->net);
-    }
-    if (!sum.fits()) {
-      return corrupt("runs of more items than a segment can hold");
-    }
-    if (!multiset) {
-      sum = HashSum(0, 1);
-    }
-    sum.entries(hash, [&joined](const NetHash& entry) { joined.push_back(entry); });
+    joined.add(hash, net);
   }
-  joined.insert(joined.end(), old, older.end());
-  return joined;
-}
-
-void sum_by_hash(std::vector<NetHash>& entries, bool multiset) {
-  size_t kept = 0;
-  for (size_t i = 0; i < entries.size();) {
-    const uint64_t hash = entries[i].hash;
-    HashSum sum;
-    for (; i < entries.size() && entries[i].hash == hash; ++i) {
-      sum.take(entries[i].net);
-    }
-    if (!multiset) {
-      sum = HashSum(0, 1);
-    }
-    sum.entries(hash, [&](const NetHash& entry) { entries[kept++] = entry; });
+  for (; old != older.end(); ++old) {
+    joined.add(old->hash, old->net);
   }
-  entries.resize(kept);
+  return joined.fits() ? Result(joined.take())
+                       : corrupt("runs of more items than a segment can hold");
 }
 
 // --- sorting -------------------------------------------------------------------------------------
@@ -267,6 +235,11 @@ void sort_by_hash(std::vector<NetHash>& entries, unsigned depth) {
     sort_small_part(std::span(scattered).subspan(starts[part], starts[part + 1] - starts[part]));
   }
   entries = std::move(scattered);
+}
+
+Result<std::vector<NetHash>> sums_of(std::vector<NetHash> entries, unsigned depth, bool multiset) {
+  sort_by_hash(entries, depth);
+  return joined_runs(entries, {}, multiset);
 }
 
 }  // namespace cuckoo::segments

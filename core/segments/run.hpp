@@ -46,9 +46,10 @@ namespace cuckoo::segments {
 // Sorts entries whose hashes have their first `depth` bits in common. Those of one hash keep their
 // order.
 void sort_by_hash(std::vector<NetHash>& entries, unsigned depth);
-// Replaces the entries of each hash by their sum (HashSum). They must be sorted. In a set a hash
-// counts once.
-void sum_by_hash(std::vector<NetHash>& entries, bool multiset);
+
+// Returns the sums of the entries (HashSums), ascending. kCorrupt: they are more than a segment can
+// hold.
+Result<std::vector<NetHash>> sums_of(std::vector<NetHash> entries, unsigned depth, bool multiset);
 
 inline constexpr size_t kRunHeaderBytes = 12;
 

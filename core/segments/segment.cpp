@@ -1,5 +1,5 @@
-// Segment: making, opening, asking, reading and writing. Its folds are in segment_fold.cpp, its
-// check is in segment_check.cpp.
+// Segment: making, opening, reading and writing. Its list is applied and folded in
+// segment_fold.cpp, its check is in segment_check.cpp.
 #include "core/segments/segment.hpp"
 
 #include <algorithm>
@@ -26,7 +26,6 @@ Segment::Segment(const FilterOptions& options, const SegmentHeader& header,
     : options_(&options),
       header_(header),
       filter_(std::move(filter)),
-      pending_(options.multiset()),
       kept_run_blocks_(header.run_blocks) {}
 
 std::unique_ptr<Segment> Segment::made_of(const FilterOptions& options, uint64_t prefix,
@@ -99,56 +98,27 @@ Result<std::unique_ptr<Segment>> Segment::open(const FilterOptions& options, con
   }
   filter.set_occupied(header.occupied);
   std::unique_ptr<Segment> segment(new Segment(options, header, std::move(made.value())));
-  CUCKOO_TRY(segment->read_overflow(blocks, *segment->filter_));
+  segment->written_ = true;
+  CUCKOO_TRY(segment->read_overflow(blocks));
   if (header.pages == 0) {
     CUCKOO_TRY(segment->load_all(blocks));
   }
   return segment;
 }
 
-// --- asking --------------------------------------------------------------------------------------
-
-Segment::Answer Segment::probe_pending(uint64_t hash) {
-  index();
-  if (pending_.added(hash) > 0) {
-    return Answer::kPresent;
-  }
-  const uint64_t rest = hash << header_.depth;
-  const Answer answer = cuckoo::probe(*filter_, rest);
-  if (answer != Answer::kPresent || pending_.removes().empty()) {
-    return answer;
-  }
-  return filter_->count(rest, pending_.removes()) > 0 ? Answer::kPresent : Answer::kAbsent;
-}
-
-uint64_t Segment::count(uint64_t hash) {
-  if (!options_->multiset()) {
-    return probe(hash) == Answer::kPresent ? 1 : 0;
-  }
-  const uint64_t least = removable(hash);  // first, because it indexes the pending entries
-  return std::max(least, pending_.added(hash));
-}
-
-uint64_t Segment::removable(uint64_t hash) {
-  index();
-  const int64_t net = pending_.net(hash);
-  return (net > 0 ? static_cast<uint64_t>(net) : 0) +
-         filter_->count(hash << header_.depth, pending_.removes());
-}
-
 // --- reading -------------------------------------------------------------------------------------
 
-Status Segment::add_page(Filter& filter, int64_t id, std::span<const std::byte> content) const {
+Status Segment::add_page(int64_t id, std::span<const std::byte> content) {
   const auto index = static_cast<uint64_t>(id - page_block(header_, 0));
-  if (index >= filter.pages().page_count()) {
+  if (index >= filter_->pages().page_count()) {
     return corrupt("does not belong to this segment");
   }
-  if (filter.pages().find(index) != nullptr) {
+  if (filter_->pages().find(index) != nullptr) {
     return {};
   }
-  CUCKOO_TRY(filter.validate_page(index, content));
-  std::copy(content.begin(), content.end(), filter.pages().add(index, true));
-  filter.pages().share(index);
+  CUCKOO_TRY(filter_->validate_page(index, content));
+  std::copy(content.begin(), content.end(), filter_->pages().add(index, true));
+  filter_->pages().share(index);
   return {};
 }
 
@@ -167,7 +137,7 @@ Status Segment::load_pages(const Blocks& blocks, std::span<const uint64_t> index
     }
     const int64_t id = page_block(header_, index);
     CUCKOO_TRY(blocks.read(id, id, [&](int64_t at, std::span<const std::byte> content) {
-      return add_page(*filter_, at, content);
+      return add_page(at, content);
     }));
     if (filter_->pages().find(index) == nullptr) {
       return load_all(blocks);
@@ -178,7 +148,7 @@ Status Segment::load_pages(const Blocks& blocks, std::span<const uint64_t> index
 
 Status Segment::load_all(const Blocks& blocks) {
   if (!all_loaded_) {
-    CUCKOO_TRY(read_pages(blocks, *filter_));
+    CUCKOO_TRY(read_pages(blocks));
     filter_->pages().complete();
     all_loaded_ = true;
   }
@@ -187,26 +157,26 @@ Status Segment::load_all(const Blocks& blocks) {
 
 // Reads every page that has a block. Their number, and the sum of their indexes, must be those of
 // the header.
-Status Segment::read_pages(const Blocks& blocks, Filter& filter) const {
+Status Segment::read_pages(const Blocks& blocks) {
   PageCount read;
   CUCKOO_TRY(blocks.read(page_block(header_, 0), segment_block(header_.number, kFirstRunPart - 1),
                          [&](int64_t id, std::span<const std::byte> content) -> Status {
                            read.add(static_cast<uint64_t>(id - page_block(header_, 0)));
-                           CUCKOO_TRY(add_page(filter, id, content));
+                           CUCKOO_TRY(add_page(id, content));
                            return blocks.poll();
                          }));
   return read.expect({header_.pages, header_.page_index_sum},
                      "segment " + std::to_string(header_.number));
 }
 
-Status Segment::read_overflow(const Blocks& blocks, Filter& filter) const {
+Status Segment::read_overflow(const Blocks& blocks) {
   if (header_.overflow_blocks == 0) {
     return header_.overflow_items == 0 && header_.overflow_digest == 0
                ? Status()
                : corrupt("segment " + std::to_string(header_.number) +
                          ": overflow items without blocks");
   }
-  OverflowTable& overflow = filter.overflow();
+  OverflowTable& overflow = filter_->overflow();
   uint64_t found = 0;
   const int64_t first = segment_block(header_.number, kFirstOverflowPart);
   const auto take = [&](int64_t, std::span<const std::byte> content) -> Status {
@@ -237,7 +207,8 @@ Status Segment::read_overflow(const Blocks& blocks, Filter& filter) const {
 // --- writing -------------------------------------------------------------------------------------
 
 Status Segment::write_overflow(const Blocks& blocks, SegmentHeader& header) const {
-  const OverflowTable& overflow = filter_->overflow();
+  const OverflowTable& overflow =
+      unwritten_ != nullptr ? unwritten_->overflow : filter_->overflow();
   header.overflow_items = overflow.items();
   header.overflow_digest = overflow.digest();
   if (overflow.changed().empty() && (header.overflow_blocks > 0 || overflow.empty())) {
@@ -285,44 +256,89 @@ Status Segment::write_runs(const Blocks& blocks, SegmentHeader& header) const {
   return {};
 }
 
-Result<SegmentHeader> Segment::write_to(const Blocks& blocks) const {
-  if (!loose_.empty()) {
-    return corrupt("segment " + std::to_string(header_.number) + ": " +
-                   std::to_string(loose_.size()) +
-                   " entries that are in no run, expected none in a filter that is stored");
-  }
-  SegmentHeader header = header_;
+Status Segment::write_pages(const Blocks& blocks, SegmentHeader& header) const {
   const PageSet& pages = filter_->pages();
-  std::vector<uint64_t> dirty = pages.dirty();
-  std::sort(dirty.begin(), dirty.end());
-  for (const uint64_t index : dirty) {
+  const auto write = [&](uint64_t index, std::span<const std::byte> content) -> Status {
     const bool stored = pages.stored(index);
-    CUCKOO_TRY(blocks.write(page_block(header, index),
-                            {pages.find(index), filter_->content_bytes(index)}, stored));
+    CUCKOO_TRY(blocks.write(page_block(header, index), content, stored));
     if (!stored) {
       ++header.pages;
       header.page_index_sum += index;
     }
+    return {};
+  };
+  if (unwritten_ != nullptr) {
+    for (const Unwritten::Page& page : unwritten_->pages) {
+      CUCKOO_TRY(write(page.index, page.content));
+    }
+    return {};
   }
+  std::vector<uint64_t> dirty = pages.dirty();
+  std::sort(dirty.begin(), dirty.end());
+  for (const uint64_t index : dirty) {
+    CUCKOO_TRY(write(index, {pages.find(index), filter_->content_bytes(index)}));
+  }
+  return {};
+}
+
+Result<SegmentHeader> Segment::write_to(const Blocks& blocks) const {
+  SegmentHeader header = header_;
+  CUCKOO_TRY(write_pages(blocks, header));
   CUCKOO_TRY(write_runs(blocks, header));
   CUCKOO_TRY(write_overflow(blocks, header));
-  header.occupied = filter_->occupied();
   return header;
 }
 
+// Pages that are ahead of F stay dirty.
 void Segment::note_written(const SegmentHeader& header) noexcept {
   header_ = header;
   kept_run_blocks_ = header.run_blocks;
-  filter_->pages().clear_dirty();
-  filter_->overflow().clear_changed();
   new_runs_.clear();
+  written_ = true;
+  if (unwritten_ == nullptr) {
+    filter_->pages().clear_dirty();
+    filter_->overflow().clear_changed();
+    return;
+  }
+  for (const Unwritten::Page& page : unwritten_->pages) {
+    filter_->pages().note_stored(page.index);
+  }
+  unwritten_.reset();
+}
+
+// Keeps the pages and the overflow table as of F, before the list changes them.
+void Segment::keep_unwritten() {
+  auto kept = std::make_unique<Unwritten>();
+  const PageSet& pages = filter_->pages();
+  std::vector<uint64_t> dirty = pages.dirty();
+  std::sort(dirty.begin(), dirty.end());
+  for (const uint64_t index : dirty) {
+    const std::byte* const page = pages.find(index);
+    kept->pages.push_back({index, {page, page + filter_->content_bytes(index)}});
+  }
+  kept->overflow = filter_->overflow();
+  unwritten_ = std::move(kept);
+}
+
+void Segment::share_pages() noexcept {
+  PageSet& pages = filter_->pages();
+  for (const uint64_t index : pages.dirty()) {
+    if (!pages.shared(index)) {
+      pages.share(index);
+    }
+  }
 }
 
 size_t Segment::memory_bytes() const noexcept {
-  size_t bytes = sizeof(Segment) + filter_->pages().memory_bytes() + pending_.memory_bytes() +
-                 loose_.capacity() * sizeof(uint64_t);
+  size_t bytes = sizeof(Segment) + filter_->pages().memory_bytes() + beyond_.memory_bytes() +
+                 owed_.memory_bytes();
   for (const std::vector<std::byte>& block : new_runs_) {
     bytes += block.capacity();
+  }
+  if (unwritten_ != nullptr) {
+    for (const Unwritten::Page& page : unwritten_->pages) {
+      bytes += page.content.capacity();
+    }
   }
   return bytes;
 }

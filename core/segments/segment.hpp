@@ -2,39 +2,48 @@
 // operation handles one segment at a time, so that no commit is long, whatever the size of the
 // whole filter.
 //
-// State      pages and runs: entries of the log before its position F      pending: those from F on
-// A hash is present when something is left of its own pending adds, or when the pages count more
-// copies of its cells than there are pending removes of them.
+// State      as of F, a position of the log: the header, and the blocks of pages and runs
+//            in memory: the pages, with the first applied() entries of the segment's list
+//            the list: its entries from F on, in the order of the log (core/segments/directory.hpp)
+// A hash is present when the pages say so. So before a probe all entries of the list are applied. A
+// load that nobody probes applies none of them before its segment is folded.
 //
 // All hashes of a segment of depth d share their first d bits. So its pages leave these out, and
 // a look-up there takes hash << d. Runs and log have whole hashes.
 //
+// If hashes are kept, a segment that outgrew its capacity will be made anew by its next fold. Until
+// then its pages take no further adds, because each would search long for a slot, and they would
+// answer "probably" too often. These adds are beyond the pages: counted by hash. But an add of a
+// hash that was removed before, and not added since, goes into the pages. The remove may have taken
+// the cells of another key, which get them back so.
+//
 // Invariants (S1 is in core/segments/directory.hpp)
 //   S2  pages and runs hold exactly the entries of the log before F that have this prefix; the
-//       entries from F on are pending.
+//       entries from F on are its list.
 //   I1  a page in memory that is not dirty has the bytes of its block, or is zero and has no block.
 //   I2  the header counts the blocks, and sums the indexes of the pages that have one. A page
 //       without a block is believed to be zero only after all blocks were read and counted: a lost
 //       one would be a false negative.
-//   I3  with hashes: the sum of the runs is what the pages hold.
+//   I3  with hashes: the sum of the runs is what the pages hold as of F.
 //   I4  base_id stands for the history of pages and runs: two segments that were filled in
-//       different ways have different ones. So a connection can tell that its pages are out of
-//       date.
-//   I5  a failure of merged() leaves the segment as it was; after one of fold() the segment must be
-//       dropped.
+//       different ways have different ones, also if they got equal entries in another order. So a
+//       connection can tell that its pages are out of date.
+//   I5  a failure of merged() leaves the segment as it was; after one of fold() or apply() the
+//       segment must be dropped.
 //   I6  each run has more than four times as many entries as the next one (core/segments/run.hpp,
 //       kRunRatio).
-//   I7  loose entries are in the pages, and in no run yet. With them, I3 holds: each is as if it
-//       were a part of one more run. Only insert_now() and remove_now() leave any, so only a filter
-//       that is never flushed has them: write_to() refuses. base_id does not follow them (I4).
+//   I7  pages, digest and beyond follow from the state as of F and from the first applied() entries
+//       of the list, taken one by one: not from how many of them were applied at a time. So nothing
+//       that is stored depends on what was asked.
+//   I8  it outgrew exactly when Filter::outgrown() was true after one of these entries. Only then
+//       adds are beyond the pages; each add is in the pages or beyond them, never in both. Of each
+//       hash, owed_ counts by how many the removes from the pages exceed the adds to them, since F.
 //
 // Operations
-//   fold()    moves the pending entries into the pages, and into the runs
-//   insert_now(), remove_now()
-//             change the pages at once, where nothing is to be written; keep_loose() moves what
-//             they did into the runs
-//   merged()  returns runs and pending entries as one ascending sequence, of which one segment or
-//             more can be made
+//   apply()   puts entries of the list into the pages
+//   fold()    moves F behind the list, all of which was applied: makes a run of it
+//   merged()  returns runs and list as one ascending sequence, of which one segment or more can be
+//             made
 //   become()  fills a segment that was just made
 //   piece()   returns a copy of the segment for an image or changes (core/segments/contents.hpp);
 //             adopt() makes a segment of a piece
@@ -47,14 +56,13 @@
 #include <span>
 #include <vector>
 
-#include "core/base/large_memory.hpp"
 #include "core/base/result.hpp"
-#include "core/filter/bloom_filter.hpp"
+#include "core/filter/cell_counts.hpp"
 #include "core/filter/filter.hpp"
 #include "core/filter/probe.hpp"
 #include "core/segments/blocks.hpp"
 #include "core/segments/contents.hpp"
-#include "core/segments/pending.hpp"
+#include "core/segments/entry_list.hpp"
 #include "core/segments/run.hpp"
 #include "core/segments/segment_header.hpp"
 #include "core/segments/segment_limits.hpp"
@@ -67,6 +75,14 @@ namespace cuckoo::segments {
 uint64_t needed_for(std::span<const NetHash> entries, bool slot_per_item) noexcept;
 // Returns how many items they are; in a set each hash is one.
 uint64_t items_of(std::span<const NetHash> entries, bool multiset) noexcept;
+
+// Fills an empty filter, all pages of which are in memory, with the entries: hashes of so many
+// first bits in common, which it is not asked for. Returns its digest, if it is asked for.
+uint64_t fill(Filter& filter, std::span<const NetHash> entries, unsigned depth,
+              Filter::Digest digest = Filter::Digest::kNone);
+
+// Adds so many occurrences of a hash. Returns whether it was present.
+bool insert_copies(Filter& filter, uint64_t hash, uint64_t copies);
 
 // kCorrupt when no segment of the header's capacity has its geometry. Comes before a filter of that
 // geometry is made.
@@ -96,105 +112,66 @@ class Segment {
 
   const SegmentHeader& header() const noexcept { return header_; }
   const Filter& filter() const noexcept { return *filter_; }
-  const Pending& pending() const noexcept { return pending_; }
 
-  // --- asking; when it answers kNotLoaded, load() comes first
-  [[gnu::always_inline]] Answer probe(uint64_t hash) {
-    if (!pending_.empty()) {
-      return probe_pending(hash);
-    }
-    return cuckoo::probe(*filter_, hash << header_.depth);
+  // --- asking; when it answers kNotLoaded, load() comes first. All of the list is applied.
+  [[gnu::always_inline]] Answer probe(uint64_t hash) const noexcept {
+    const Answer answer = cuckoo::probe(*filter_, hash << header_.depth);
+    return answer == Answer::kAbsent && beyond_.count(hash) > 0 ? Answer::kPresent : answer;
   }
   // Loads the pages that the hash needs; all of them if one has no block (I2).
   Status load(const Blocks& blocks, uint64_t hash);
   Status load_all(const Blocks& blocks);
   bool all_loaded() const noexcept { return all_loaded_; }
-  uint64_t count(uint64_t hash);  // its pages are in memory
-  // Returns how many removes of the hash find a fingerprint, pending or in the pages. It may be
-  // less than count(): an earlier remove, of what was never added, took another hash's.
-  uint64_t removable(uint64_t hash);
-
-  // --- changing
-  void append(uint64_t entry) { pending_.append(entry); }
-  void append(uint64_t entry, uint64_t copies) { pending_.append(entry, copies); }
-  void expect_pending(size_t entries) { pending_.expect(entries); }
-  // An add to a set, of which settle() tells whether it was present. All pages are in memory.
-  void append_uncounted(uint64_t hash) {
-    if (!pending_.uncounted()) {
-      index();
-    }
-    pending_.append_uncounted(hash);
-  }
-  // Returns how many of those adds were not present when they came.
-  uint64_t settle() {
-    if (pending_.uncounted()) {
-      index();
-    }
-    return pending_.take_fresh();
-  }
-  void forget_pending() noexcept { pending_.clear(); }
-  // Returns the hash's own pending net count; no page is needed for that.
-  int64_t pending_net(uint64_t hash) {
-    index();
-    return pending_.net(hash);
-  }
-  // True if it holds nothing: it can be made anew of its pending entries, in any size.
-  bool untouched() const noexcept {
-    return header_.items == 0 && header_.run_entries == 0 && header_.digest == 0 &&
-           loose_.empty() && filter_->occupied() == 0 && filter_->overflow().empty();
+  // Returns how many removes of the hash find something. Its pages are in memory.
+  uint64_t count(uint64_t hash) const noexcept {
+    return filter_->count(hash << header_.depth) + beyond_.count(hash);
   }
 
-  // The pending entries, as Pending::sorted() has them. Counts the adds of which settle() tells.
-  Result<std::vector<NetHash>> sorted_pending(const Poll& poll) {
-    return pending_.sorted(options_->width, *filter_, header_.depth, poll);
-  }
-  // What fold() does with them. A hash that is added more than kMostSingleInserts times is one of
-  // `adds` that often, and the rest is in `more_adds`: so a fold takes the time of the hashes, not
-  // of their copies.
-  struct Folding {
-    std::vector<NetHash> entries;    // ascending
-    std::vector<NetHash> removes;    // without the prefix, how often each is removed
-    LargeVector<uint64_t> adds;      // likewise, each as often as it is added
-    std::vector<NetHash> more_adds;  // likewise, how often beyond that
-    uint64_t removed = 0;            // entries of removes; an add may come after one
-    uint64_t freed = 0;              // slots at most, by the removes
-    uint64_t repeated = 0;           // adds that follow one of the same hash
+  // --- its list
+  size_t applied() const noexcept { return applied_; }
+  struct Applying {
+    bool keeps_hashes = true;  // it may outgrow
+    bool stored = true;        // its state as of F is to be written, if that was not done yet
+    bool stops = false;        // when it outgrew
   };
-  Folding folding(std::vector<NetHash> entries) const;  // sorted_pending()
-  Folding folding() { return folding(sorted_pending(nullptr).value()); }
-  // Does it to a filter of the segment, and returns how many hashes were present already.
-  Result<uint64_t> fold_into(Filter& filter, const Folding& folding, uint64_t& digest) const;
-  // Would it hold more than it was made for? Where only the fold itself tells, outgrown() does.
-  bool would_outgrow(const Folding& folding) const noexcept;
-  bool outgrown() const noexcept;
-  // Moves the pending entries into pages and runs; that position of the log is its F afterwards.
-  // All pages are in memory.
-  Status fold(const Blocks& blocks, const Folding& folding, uint64_t position, bool keeps_hashes);
-  // Returns runs, loose and pending entries, ascending, with counts above 0. A remove that no add
-  // precedes was of a key that was never added; dropping it repairs what it broke.
-  // `fresh`: the sorted_pending() ones.
+  // Applies the entries of the list from applied() on, up to `end`. Returns how many adds were of
+  // hashes that were not present when their turn came. All pages are in memory. kCorrupt: a remove
+  // finds nothing.
+  Result<uint64_t> apply(const EntryList& list, size_t end, const Applying& how);
+  bool outgrew() const noexcept { return outgrew_; }
+  // Returns how many adds of the list from applied() to `end` will be of hashes that are not
+  // present when their turn comes. It is a set that outgrew.
+  uint64_t count_rest(const EntryList& list, size_t end) const;
+  // Returns true if its list, whose sums these are, is long, and outgrows it as far as can be told
+  // without a look at its pages. If not, apply() tells. So a load need not be applied before a
+  // segment is made anew.
+  bool outgrows(std::span<const NetHash> sums) const noexcept;
+  // Shares its pages with other filters that have equal ones.
+  void share_pages() noexcept;
+  // True if it holds nothing, as of F.
+  bool is_empty() const noexcept {
+    return header_.items == 0 && header_.run_entries == 0 && header_.digest == 0 &&
+           header_.occupied == 0;
+  }
+  // Returns about how many entries of the runs a merge would drop once the list is in a run.
+  uint64_t dead() const noexcept { return header_.dead + ahead_.dead; }
+  uint64_t items() const noexcept { return header_.items + ahead_.items; }
+
+  // --- folding
+  // Gives a number to a segment that was never folded. It has the size that it has since then.
+  void begin(uint64_t number, uint64_t made_at) noexcept;
+  // Makes a run of the list, whose sums these are. That position of the log is its F afterwards.
+  Status fold(const Blocks& blocks, const EntryList& list, std::span<const NetHash> sums,
+              uint64_t position, bool keeps_hashes);
+  // Returns runs and list, ascending, with counts above 0. A remove that no add precedes was of a
+  // key that was never added; dropping it repairs what it broke. `sums`: those of the list.
   struct Merged {
     std::vector<NetHash> entries;
     bool repaired = false;  // a remove was dropped, or a count cut to 1: the cells have got both
   };
-  Result<Merged> merged(const Blocks& blocks, std::vector<NetHash> fresh) const;
-  Result<std::vector<NetHash>> merged(const Blocks& blocks) {
-    CUCKOO_ASSIGN_OR_RETURN(Merged all, merged(blocks, sorted_pending(nullptr).value()));
-    return std::move(all.entries);
-  }
-  // --- changing at once: nothing is pending, and all pages are in memory
-  // Adds one occurrence; returns whether it was present.
-  bool insert_now(uint64_t hash, bool keeps_hashes);
-  // Removes one occurrence; false: it is absent, and nothing changed. Multisets only.
-  bool remove_now(uint64_t hash, bool keeps_hashes);
-  // Are there so many loose entries that it is time to move them into the runs?
-  bool many_loose() const noexcept {
-    constexpr uint64_t kFewest = 256;
-    constexpr uint64_t kPart = 32;
-    return loose_.size() >= std::max(kFewest, header_.capacity / kPart);
-  }
-  size_t loose_entries() const noexcept { return loose_.size(); }
-  Status keep_loose(const Blocks& blocks);
+  Result<Merged> merged(const Blocks& blocks, std::vector<NetHash> sums) const;
+  // … of this list.
+  Result<std::vector<NetHash>> merged(const Blocks& blocks, const EntryList& list) const;
   // It has the geometry that the one before it had since then.
   void set_made_at(uint64_t position) noexcept { header_.made_at = position; }
   // Fills a segment that was just made with these entries; their hashes have its prefix.
@@ -207,27 +184,31 @@ class Segment {
     uint64_t items = 0;   // with their copies, where these count
   };
   // Counts what merged() would return; mostly that follows from the header.
-  Result<HashCount> count_hashes(const Blocks& blocks);
-  // Returns a copy in which nothing is pending. With hashes it is made of these. `keeps_hashes`:
-  // then a copy that gets too full is made anew in a larger size; `limit`: see decide.hpp.
-  Result<Piece> piece(const Blocks& blocks, bool with_hashes, bool keeps_hashes, uint64_t limit);
+  Result<HashCount> count_hashes(const Blocks& blocks, const EntryList& list) const;
+  // Returns a copy with all of the list. With hashes it is made of these. Without, all of the list
+  // must be applied; a copy of one that outgrew is made anew in a larger size. `limit`: see
+  // decide.hpp.
+  Result<Piece> piece(const Blocks& blocks, const EntryList& list, bool with_hashes,
+                      uint64_t limit) const;
 
-  // --- pairs of hashes, instead of all that takes a single one; there is nothing pending
+  // --- pairs of hashes, instead of all that takes a single one; there is no list
   Answer probe_pair(const HashPair& pair) const noexcept;
   Status load_pair(const Blocks& blocks, const HashPair& pair);
   void insert_pair(const HashPair& pair);  // its pages are in memory
 
   // --- writing
-  // Writes what is not stored yet, and returns the header of it. That counts as not written until
-  // note_written().
+  // Writes the state as of F, as far as it is not stored yet, and returns its header. That counts
+  // as not written until note_written().
   Result<SegmentHeader> write_to(const Blocks& blocks) const;
   void note_written(const SegmentHeader& header) noexcept;
 
   size_t memory_bytes() const noexcept;
-  // Checks I2, I3, I6, I7 and the filter's own invariants. Also checks that the pages hold each
-  // entry that the log removes. It reads the stored rows. A segment that was never written has
-  // none: then it checks the pages in memory.
-  Status check(const Blocks& blocks, bool keeps_hashes);
+  // Checks I2, I3, I6 and the filter's own invariants, of a segment that was just opened, or never
+  // written: what is in memory is believed then. `list`: its entries, of which applied() count.
+  Status check(const Blocks& blocks, const EntryList& list, bool keeps_hashes);
+  // Checks I7 and I8 of another connection's segment, or of an older one in memory: it must be as
+  // this one, which was just opened, and has applied as many entries of an equal list.
+  Status expect_same(const Segment& other) const;
 
  private:
   Segment(const FilterOptions& options, const SegmentHeader& header,
@@ -236,14 +217,20 @@ class Segment {
                                           unsigned depth, uint64_t number, uint64_t capacity,
                                           std::unique_ptr<Filter> filter);
 
-  Answer probe_pending(uint64_t hash);
   Status load_pages(const Blocks& blocks, std::span<const uint64_t> indexes);
-  Result<std::unique_ptr<Filter>> copy_pages(const Blocks& blocks) const;
+  Result<std::unique_ptr<Filter>> copy_pages() const;
   Status make_piece_anew(std::span<const NetHash> entries, uint64_t limit, Piece& piece) const;
-  void index() { pending_.index(*filter_, header_.depth); }
-  Status add_page(Filter& filter, int64_t id, std::span<const std::byte> content) const;
-  Status read_pages(const Blocks& blocks, Filter& filter) const;
-  Status read_overflow(const Blocks& blocks, Filter& filter) const;
+  Status add_page(int64_t id, std::span<const std::byte> content);
+  Status read_pages(const Blocks& blocks);
+  Status read_overflow(const Blocks& blocks);
+  void keep_unwritten();
+  uint64_t add_singles(std::span<const uint64_t> hashes);
+  uint64_t add(uint64_t hash, uint64_t copies);
+  uint64_t add_to_pages(uint64_t hash, uint64_t copies);
+  uint64_t add_beyond(uint64_t hash, uint64_t copies);
+  void note_outgrown(const EntryList& list);
+  Status remove(uint64_t hash, uint64_t copies);
+  Status write_pages(const Blocks& blocks, SegmentHeader& header) const;
   Status write_overflow(const Blocks& blocks, SegmentHeader& header) const;
   Status write_runs(const Blocks& blocks, SegmentHeader& header) const;
   struct Runs {
@@ -253,24 +240,43 @@ class Segment {
     bool grow_shorter() const noexcept;  // as I6 says
   };
   Result<Runs> read_runs(const Blocks& blocks) const;
-  Status check_runs(const Blocks& blocks, const Filter& cells) const;
-  Status check_cells(const Blocks& blocks, const Filter& cells, bool keeps_hashes);
+  Status check_runs(const Blocks& blocks, const EntryList& list) const;
   void add_run(std::span<const NetHash> entries);
   Result<std::vector<NetHash>> take_last_run(const Blocks& blocks, uint64_t newer);
   Result<uint64_t> merge_run(const Blocks& blocks, std::span<const NetHash> entries);
-  std::vector<NetHash> sorted_loose() const;
-  std::vector<NetHash> with_loose(std::vector<NetHash> of_runs) const;
   void note_entries(std::span<const NetHash> entries) noexcept;
 
+  // What the applied entries of the list add to the header.
+  struct Ahead {
+    uint64_t items = 0;   // modulo 2^64
+    uint64_t digest = 0;  // likewise
+    uint64_t dead = 0;
+
+    friend bool operator==(const Ahead&, const Ahead&) = default;
+  };
+  // Pages and overflow table as of F, of a segment that was folded and not written yet.
+  struct Unwritten {
+    struct Page {
+      uint64_t index;
+      std::vector<std::byte> content;
+    };
+    std::vector<Page> pages;
+    OverflowTable overflow;
+  };
+
   const FilterOptions* options_;
-  SegmentHeader header_;  // as stored, but for what is dirty
+  SegmentHeader header_;  // as of F; of what is not written yet it does not count the blocks
   std::unique_ptr<Filter> filter_;
-  Pending pending_;
   bool all_loaded_ = false;
+  bool written_ = false;  // its state as of F is stored
+  size_t applied_ = 0;    // entries of its list
+  Ahead ahead_;
+  bool outgrew_ = false;
+  CellCounts beyond_;  // hash -> adds that are not in the pages
+  CellCounts owed_;    // hash -> I8; empty unless it outgrew
+  std::unique_ptr<Unwritten> unwritten_;
   uint32_t kept_run_blocks_ = 0;  // of the blocks that are stored; new_runs_ come after these
   std::vector<std::vector<std::byte>> new_runs_;  // blocks that are not written yet
-  LargeVector<uint64_t> loose_;                   // I7; entries in the order in which they came
-  uint64_t loose_dead_ = 0;                       // as header_.dead, by these
 };
 
 }  // namespace cuckoo::segments

@@ -1,4 +1,4 @@
-// Segment: folding entries into its pages, and collecting the entries to make it anew.
+// Segment: applying and folding its list, and collecting all entries to make it anew.
 #include <algorithm>
 #include <bit>
 #include <string>
@@ -13,31 +13,25 @@
 namespace cuckoo::segments {
 namespace {
 
-// Sums the sorted entries of each hash, in their order and never below zero. Keeps the hashes whose
-// sum is above zero. Returns whether a hash has another count now than its entries come to, because
-// a remove of it was dropped, or its count was cut to 1.
-Result<bool> sum_up(std::vector<NetHash>& entries, const FilterOptions& options) {
+// Keeps of the sums the hashes that are left when no sum goes below zero. Returns whether a hash
+// has another count now than its entries come to, because a remove of it was dropped, or its count
+// was cut to 1.
+Result<bool> keep_positive(std::vector<NetHash>& sums, const FilterOptions& options) {
   bool repaired = false;
   size_t kept = 0;
   uint64_t items = 0;
-  for (size_t i = 0; i < entries.size();) {
-    const uint64_t hash = entries[i].hash;
-    int64_t net = 0;
-    for (; i < entries.size() && entries[i].hash == hash; ++i) {
-      const int64_t sum = net + entries[i].net;
-      net = std::min(std::max<int64_t>(0, sum), kMostNet);
-      repaired = repaired || net != sum;
-    }
+  for (const auto& [hash, net] : sums) {
+    const int64_t counted = options.counts_copies() ? net : std::min<int64_t>(net, 1);
+    repaired = repaired || net < 0 || counted != net;
     if (net > 0) {
-      repaired = repaired || (net > 1 && !options.counts_copies());
-      entries[kept++] = {hash, options.counts_copies() ? net : 1};
-      items += static_cast<uint64_t>(entries[kept - 1].net);
+      sums[kept++] = {hash, counted};
+      items += static_cast<uint64_t>(counted);
       if (items > kMostItems) {
         return corrupt("runs of more items than a segment can hold");
       }
     }
   }
-  entries.resize(kept);
+  sums.resize(kept);
   return repaired;
 }
 
@@ -47,12 +41,30 @@ uint64_t dead_without(uint64_t dead, uint64_t gone) noexcept {
   return std::max(std::min<uint64_t>(dead, 1), dead - std::min(dead, gone));
 }
 
-int64_t items_in(std::span<const NetHash> entries) noexcept {
-  int64_t items = 0;
-  for (const NetHash& entry : entries) {
-    items += entry.net;
+// Calls the filter's class directly, as probe() does.
+bool insert_into(Filter& filter, uint64_t hash) {
+  return filter.kind() == FilterKind::kCuckoo ? static_cast<CuckooFilter&>(filter).insert(hash)
+                                              : static_cast<BloomFilter&>(filter).insert(hash);
+}
+
+uint64_t digest_of(const Filter& filter, uint64_t hash) noexcept {
+  return filter.kind() == FilterKind::kCuckoo
+             ? static_cast<const CuckooFilter&>(filter).digest_of(hash)
+             : 0;
+}
+
+// Returns how many adds of one occurrence begin at that entry of the list, before `end`.
+size_t single_adds(const EntryList& list, size_t first, size_t end) noexcept {
+  const auto more = std::ranges::lower_bound(list.more(), first, {},
+                                             [](const MoreCopies& one) { return one.at; });
+  if (more != list.more().end()) {
+    end = std::min(end, more->at);
   }
-  return items;
+  size_t next = first;
+  while (next < end && (list[next] & kRemoveBit) == 0) {
+    ++next;
+  }
+  return next - first;
 }
 
 }  // namespace
@@ -188,122 +200,213 @@ Result<Segment::Runs> Segment::read_runs(const Blocks& blocks) const {
   return runs;
 }
 
+// --- applying ------------------------------------------------------------------------------------
+
+bool insert_copies(Filter& filter, uint64_t hash, uint64_t copies) {
+  const bool present = insert_into(filter, hash);
+  const uint64_t single = std::min(copies, Filter::kMostSingleInserts);
+  for (uint64_t i = 1; i < single; ++i) {
+    insert_into(filter, hash);
+  }
+  if (copies > single) {
+    filter.insert_more(hash, copies - single);
+  }
+  return present;
+}
+
+uint64_t Segment::add_to_pages(uint64_t hash, uint64_t copies) {
+  const uint64_t rest = hash << header_.depth;
+  const uint64_t fresh = insert_copies(*filter_, rest, copies) ? 0 : 1;
+  ahead_.digest += copies * digest_of(*filter_, rest);
+  return fresh;
+}
+
+uint64_t Segment::add_beyond(uint64_t hash, uint64_t copies) {
+  const uint64_t fresh = probe(hash) == Answer::kPresent ? 0 : 1;
+  if (options_->multiset() || fresh == 1) {
+    beyond_.make_room();
+    beyond_.add(hash, copies);
+  }
+  return fresh;
+}
+
+// Adds the copies of one entry. Returns 1 if the hash was not present, else 0.
+uint64_t Segment::add(uint64_t hash, uint64_t copies) {
+  const uint64_t owed = outgrew_ ? std::min(copies, owed_.count(hash)) : copies;
+  uint64_t fresh = 0;
+  if (owed > 0) {
+    fresh = add_to_pages(hash, owed);
+  }
+  if (outgrew_ && owed > 0) {
+    owed_.add(hash, 0 - owed);
+  }
+  if (owed < copies) {
+    fresh |= add_beyond(hash, copies - owed);
+  }
+  ahead_.items += options_->multiset() ? copies : fresh;
+  ahead_.dead += 1 - fresh;
+  return fresh;
+}
+
+// Adds some hashes of the list, one occurrence each, together: they don't outgrow it before the
+// last one. Returns how many were not present.
+uint64_t Segment::add_singles(std::span<const uint64_t> hashes) {
+  constexpr size_t kFew = 256;
+  uint64_t few[kFew];
+  LargeVector<uint64_t> many;
+  if (hashes.size() > kFew) {
+    many.resize(hashes.size());
+  }
+  const std::span<uint64_t> rests =
+      hashes.size() > kFew ? std::span<uint64_t>(many) : std::span(few).first(hashes.size());
+  std::ranges::transform(hashes, rests.begin(),
+                         [this](uint64_t hash) { return hash << header_.depth; });
+  const uint64_t present = filter_->insert_batch(rests, ahead_.digest);
+  ahead_.items += hashes.size() - (options_->multiset() ? 0 : present);
+  ahead_.dead += present;
+  return hashes.size() - present;
+}
+
+Status Segment::remove(uint64_t hash, uint64_t copies) {
+  const uint64_t rest = hash << header_.depth;
+  const uint64_t beyond = std::min(copies, beyond_.count(hash));
+  if (copies > beyond && !filter_->remove_copies(rest, copies - beyond)) {
+    return corrupt("segment " + std::to_string(header_.number) +
+                   ": pages that lack an entry that the log removes");
+  }
+  if (beyond > 0) {
+    beyond_.add(hash, 0 - beyond);
+  }
+  if (outgrew_ && copies > beyond) {
+    owed_.make_room();
+    owed_.add(hash, copies - beyond);
+  }
+  ahead_.digest -= (copies - beyond) * digest_of(*filter_, rest);
+  ahead_.items -= copies;
+  ahead_.dead += 2;
+  return {};
+}
+
+// The entries that were applied before are in the pages.
+void Segment::note_outgrown(const EntryList& list) {
+  outgrew_ = true;
+  const std::vector<NetHash> sums =
+      sums_of(list, applied_, options_->width, header_.depth, options_->multiset()).value();
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const bool added_again = i + 1 < sums.size() && sums[i + 1].hash == sums[i].hash;
+    const int64_t net = sums[i].net + (added_again ? sums[i + 1].net : 0);
+    if (net < 0) {
+      owed_.make_room();
+      owed_.set(sums[i].hash, 0 - static_cast<uint64_t>(net));
+    }
+    i += added_again ? 1 : 0;
+  }
+}
+
+Result<uint64_t> Segment::apply(const EntryList& list, size_t end, const Applying& how) {
+  if (applied_ == 0 && end > 0 && how.stored && !written_) {
+    keep_unwritten();
+  }
+  const uint64_t capacity = header_.capacity;
+  uint64_t fresh = 0;
+  Copies copies(list.more());
+  while (applied_ < end && !(how.stops && outgrew_)) {
+    const uint64_t entry = list[applied_];
+    const uint64_t hash = entry & ~kRemoveBit;
+    size_t together = outgrew_ ? 1 : std::max<size_t>(single_adds(list, applied_, end), 1);
+    while (together > 1 && how.keeps_hashes &&
+           filter_->may_outgrow(items(), together - 1, capacity)) {
+      together /= 2;
+    }
+    if (together > 1) {
+      fresh += add_singles(list.entries().subspan(applied_, together));
+    } else if ((entry & kRemoveBit) != 0) {
+      CUCKOO_TRY(remove(hash, copies.of(applied_)));
+    } else {
+      fresh += add(hash, copies.of(applied_));
+    }
+    applied_ += together;
+    if (!outgrew_ && how.keeps_hashes && filter_->outgrown(items(), capacity)) {
+      note_outgrown(list);
+    }
+  }
+  return fresh;
+}
+
+uint64_t Segment::count_rest(const EntryList& list, size_t end) const {
+  const LargeVector<uint64_t> hashes = different_hashes(
+      list.entries().subspan(applied_, end - applied_), options_->width, header_.depth);
+  return static_cast<uint64_t>(std::ranges::count_if(
+      hashes, [this](uint64_t hash) { return probe(hash) != Answer::kPresent; }));
+}
+
+bool Segment::outgrows(std::span<const NetHash> sums) const noexcept {
+  constexpr uint64_t kLong = 8;  // an eighth of the capacity
+  const uint64_t folded = filter_->traits().slot_per_item ? header_.occupied : 0;
+  return sums.size() >= header_.capacity / kLong && folded + sums.size() > header_.capacity &&
+         std::ranges::all_of(sums, [](const NetHash& sum) { return sum.net > 0; });
+}
+
 // --- folding -------------------------------------------------------------------------------------
 
-Segment::Folding Segment::folding(std::vector<NetHash> entries) const {
-  Folding folding;
-  folding.entries = std::move(entries);
-  folding.adds.reserve(folding.entries.size());
-  constexpr auto kMostSingle = static_cast<int64_t>(Filter::kMostSingleInserts);
-  for (size_t i = 0; i < folding.entries.size();) {
-    const uint64_t hash = folding.entries[i].hash;
-    int64_t net = 0;
-    for (; i < folding.entries.size() && folding.entries[i].hash == hash; ++i) {
-      net += folding.entries[i].net;
-      folding.removed += folding.entries[i].net < 0 ? 1 : 0;
-    }
-    const uint64_t rest = hash << header_.depth;
-    if (net < 0) {
-      folding.removes.push_back({rest, -net});
-      folding.freed += static_cast<uint64_t>(std::min(-net, kMostSingle));
-    }
-    if (net <= 0) {
-      continue;
-    }
-    const auto single = static_cast<size_t>(std::min(net, kMostSingle));
-    folding.adds.insert(folding.adds.end(), single, rest);
-    folding.repeated += single - 1;
-    if (net > kMostSingle) {
-      folding.more_adds.push_back({rest, net - kMostSingle});
-    }
-  }
-  return folding;
+void Segment::begin(uint64_t number, uint64_t made_at) noexcept {
+  header_.number = number;
+  header_.made_at = made_at;
 }
 
-Result<uint64_t> Segment::fold_into(Filter& filter, const Folding& folding,
-                                    uint64_t& digest) const {
-  for (const auto& [hash, count] : folding.removes) {
-    const auto copies = static_cast<uint64_t>(count);
-    digest -= copies * filter.digest_of(hash);
-    if (!filter.remove_copies(hash, copies)) {
-      return corrupt("segment " + std::to_string(header_.number) +
-                     ": pages that lack an entry that the log removes");
-    }
-  }
-  if (folding.adds.empty()) {
-    return 0;
-  }
-  const uint64_t present = filter.insert_batch(folding.adds, digest);
-  for (const auto& [hash, count] : folding.more_adds) {
-    const auto copies = static_cast<uint64_t>(count);
-    digest += copies * filter.digest_of(hash);
-    filter.insert_more(hash, copies);
-  }
-  return present - folding.repeated;  // these are present since the first one
-}
-
-bool Segment::would_outgrow(const Folding& folding) const noexcept {
-  return filter_->would_outgrow(folding.freed, folding.adds, header_.capacity);
-}
-
-bool Segment::outgrown() const noexcept {
-  return filter_->outgrown(header_.items, header_.capacity);
-}
-
-// Keeps I4. Without runs, base_id follows from the folded entries themselves.
+// Keeps I4 where there are no runs.
 void Segment::note_entries(std::span<const NetHash> entries) noexcept {
   for (const auto& [hash, net] : entries) {
     header_.base_id = chain_with(header_.base_id, hash + static_cast<uint64_t>(net));
   }
 }
 
-Status Segment::fold(const Blocks& blocks, const Folding& folding, uint64_t position,
-                     bool keeps_hashes) {
-  CUCKOO_TRY(keep_loose(blocks));  // they came before
-  uint64_t digest = 0;
-  CUCKOO_ASSIGN_OR_RETURN(const uint64_t present, fold_into(*filter_, folding, digest));
-  header_.digest += digest;
-  uint64_t dead = header_.dead + 2 * folding.removed + present;
+// Of the dead entries, those are gone that were summed up with others, in the list or in the runs.
+// The pages follow from the order of the list, so base_id does, too.
+Status Segment::fold(const Blocks& blocks, const EntryList& list, std::span<const NetHash> sums,
+                     uint64_t position, bool keeps_hashes) {
+  uint64_t dead = this->dead();
+  header_.base_id = list.hash(header_.base_id);
   if (keeps_hashes) {
-    CUCKOO_ASSIGN_OR_RETURN(const uint64_t gone, merge_run(blocks, folding.entries));
-    dead = dead_without(dead, gone);
-  } else {
-    note_entries(folding.entries);
+    CUCKOO_ASSIGN_OR_RETURN(const uint64_t merged, merge_run(blocks, sums));
+    dead = dead_without(dead, merged + (applied_ - sums.size()));
   }
   header_.dead = static_cast<uint32_t>(std::min<uint64_t>(dead, header_.run_entries));
   header_.base_id = chain_with(header_.base_id, position);
-  header_.items += options_->multiset() ? static_cast<uint64_t>(items_in(folding.entries))
-                                        : folding.adds.size() - present;
+  header_.items += ahead_.items;
+  header_.digest += ahead_.digest;
+  header_.occupied = filter_->occupied();
   header_.folded_to = position;
-  pending_.clear();
+  applied_ = 0;
+  ahead_ = {};
+  unwritten_.reset();
+  written_ = false;
   return {};
 }
 
-Result<Segment::Merged> Segment::merged(const Blocks& blocks, std::vector<NetHash> fresh) const {
+Result<Segment::Merged> Segment::merged(const Blocks& blocks, std::vector<NetHash> sums) const {
   CUCKOO_ASSIGN_OR_RETURN(Runs runs, read_runs(blocks));
-  std::vector<NetHash> entries = with_loose(std::move(runs.entries));
-  if (!entries.empty()) {
-    entries.insert(entries.end(), fresh.begin(), fresh.end());
-    sort_by_hash(entries, header_.depth);
-  } else {
-    entries = std::move(fresh);
+  if (!runs.entries.empty()) {
+    runs.entries.insert(runs.entries.end(), sums.begin(), sums.end());
+    CUCKOO_ASSIGN_OR_RETURN(sums,
+                            sums_of(std::move(runs.entries), header_.depth, options_->multiset()));
   }
-  CUCKOO_ASSIGN_OR_RETURN(const bool repaired, sum_up(entries, *options_));
-  return Merged{std::move(entries), repaired};
+  CUCKOO_ASSIGN_OR_RETURN(const bool repaired, keep_positive(sums, *options_));
+  return Merged{std::move(sums), repaired};
+}
+
+Result<std::vector<NetHash>> Segment::merged(const Blocks& blocks, const EntryList& list) const {
+  CUCKOO_ASSIGN_OR_RETURN(std::vector<NetHash> sums, sums_of(list, list.size(), options_->width,
+                                                             header_.depth, options_->multiset()));
+  CUCKOO_ASSIGN_OR_RETURN(Merged all, merged(blocks, std::move(sums)));
+  return std::move(all.entries);
 }
 
 void Segment::become(std::span<const NetHash> entries, uint64_t position, uint64_t base_id,
                      uint64_t items, bool keeps_hashes) {
   header_.base_id = chain_with(base_id, header_.prefix + header_.depth);
-  {
-    const std::unique_ptr<FilterBuilder> builder =
-        filter_->builder(entries.size(), Filter::Digest::kSum);
-    for (const auto& [hash, net] : entries) {
-      builder->insert(hash << header_.depth, static_cast<uint64_t>(net));
-    }
-    builder->finish();
-    header_.digest = builder->digest();
-  }
+  header_.digest = fill(*filter_, entries, header_.depth, Filter::Digest::kSum);
+  header_.occupied = filter_->occupied();
   if (keeps_hashes) {
     add_run(entries);
   } else {
@@ -312,99 +415,6 @@ void Segment::become(std::span<const NetHash> entries, uint64_t position, uint64
   header_.base_id = chain_with(header_.base_id, position);
   header_.items = items;
   header_.folded_to = header_.made_at = position;
-}
-
-// --- changing at once ----------------------------------------------------------------------------
-
-namespace {
-
-// Calls the filter's class directly, as probe() does.
-bool insert_into(Filter& filter, uint64_t hash) {
-  return filter.kind() == FilterKind::kCuckoo ? static_cast<CuckooFilter&>(filter).insert(hash)
-                                              : static_cast<BloomFilter&>(filter).insert(hash);
-}
-
-uint64_t digest_of(const Filter& filter, uint64_t hash) noexcept {
-  return filter.kind() == FilterKind::kCuckoo
-             ? static_cast<const CuckooFilter&>(filter).digest_of(hash)
-             : 0;
-}
-
-}  // namespace
-
-// The step that may run out of memory comes first.
-bool Segment::insert_now(uint64_t hash, bool keeps_hashes) {
-  if (keeps_hashes) {
-    loose_.push_back(hash);
-  }
-  const uint64_t rest = hash << header_.depth;
-  const bool present = insert_into(*filter_, rest);
-  header_.digest += digest_of(*filter_, rest);
-  header_.items += options_->multiset() || !present ? 1 : 0;
-  loose_dead_ += keeps_hashes && present ? 1 : 0;
-  return present;
-}
-
-bool Segment::remove_now(uint64_t hash, bool keeps_hashes) {
-  if (keeps_hashes) {
-    loose_.push_back(hash | kRemoveBit);
-  }
-  const uint64_t rest = hash << header_.depth;
-  if (!filter_->remove(rest)) {
-    loose_.resize(loose_.size() - (keeps_hashes ? 1 : 0));
-    return false;
-  }
-  header_.digest -= digest_of(*filter_, rest);
-  --header_.items;
-  loose_dead_ += keeps_hashes ? 2 : 0;
-  return true;
-}
-
-// Returns the loose hashes in ascending order, each with the sum of its entries; in a set, each
-// once. Pending::sorted() does the same for pending hashes.
-std::vector<NetHash> Segment::sorted_loose() const {
-  const LargeVector<uint64_t> sorted =
-      sorted_by_hash(std::span<const uint64_t>(loose_), options_->width, header_.depth, nullptr)
-          .value();
-  std::vector<NetHash> entries;
-  entries.reserve(sorted.size());
-  for (size_t i = 0; i < sorted.size();) {
-    const uint64_t hash = sorted[i] & ~kRemoveBit;
-    HashSum sum;
-    for (; i < sorted.size() && (sorted[i] & ~kRemoveBit) == hash; ++i) {
-      sum.take((sorted[i] & kRemoveBit) == 0 ? 1 : -1);
-    }
-    if (!options_->multiset()) {
-      sum = HashSum(0, 1);
-    }
-    sum.entries(hash, [&entries](const NetHash& entry) { entries.push_back(entry); });
-  }
-  return entries;
-}
-
-// Returns the entries of all runs and, after them, the loose ones, as if these were one more run.
-std::vector<NetHash> Segment::with_loose(std::vector<NetHash> of_runs) const {
-  if (!loose_.empty()) {
-    const std::vector<NetHash> loose = sorted_loose();
-    of_runs.insert(of_runs.end(), loose.begin(), loose.end());
-  }
-  return of_runs;
-}
-
-// Of the dead entries, those are gone that were summed up with others in the list or in the runs.
-Status Segment::keep_loose(const Blocks& blocks) {
-  if (loose_.empty()) {
-    return {};
-  }
-  const std::vector<NetHash> entries = sorted_loose();
-  CUCKOO_ASSIGN_OR_RETURN(const uint64_t merged, merge_run(blocks, entries));
-  const uint64_t gone = merged + (loose_.size() - entries.size());
-  const uint64_t dead = header_.dead + loose_dead_;
-  header_.dead =
-      static_cast<uint32_t>(std::min<uint64_t>(dead_without(dead, gone), header_.run_entries));
-  loose_.clear();
-  loose_dead_ = 0;
-  return {};
 }
 
 }  // namespace cuckoo::segments

@@ -114,6 +114,16 @@ uint64_t needed_for(std::span<const NetHash> entries, bool slot_per_item) noexce
   return needed;
 }
 
+uint64_t fill(Filter& filter, std::span<const NetHash> entries, unsigned depth,
+              Filter::Digest digest) {
+  const std::unique_ptr<FilterBuilder> builder = filter.builder(entries.size(), digest);
+  for (const auto& [hash, net] : entries) {
+    builder->insert(hash << depth, static_cast<uint64_t>(net));
+  }
+  builder->finish();
+  return builder->digest();
+}
+
 uint64_t items_of(std::span<const NetHash> entries, bool multiset) noexcept {
   if (!multiset) {
     return entries.size();
@@ -141,6 +151,7 @@ Result<std::unique_ptr<Segment>> Segment::adopt(const FilterOptions& options, Pi
   SegmentHeader& header = made->header_;
   header.digest = made->filter().digest();
   header.items = piece.items;
+  header.occupied = made->filter().occupied();
   header.folded_to = header.made_at = position;
   header.base_id = content_id(made->filter(), chain_with(number, piece.prefix + piece.depth));
   if (keeps_hashes) {
@@ -152,26 +163,23 @@ Result<std::unique_ptr<Segment>> Segment::adopt(const FilterOptions& options, Pi
 
 // --- for the outside -----------------------------------------------------------------------------
 
-// Copies the pages that are in memory, and all others as they are stored.
-Result<std::unique_ptr<Filter>> Segment::copy_pages(const Blocks& blocks) const {
+Result<std::unique_ptr<Filter>> Segment::copy_pages() const {
   CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> copy,
                           make_filter(options_->spec.kind, filter_->words(), options_->page_bytes));
   CUCKOO_TRY(copy_cells(*filter_, *copy));
-  if (!all_loaded_) {
-    CUCKOO_TRY(read_pages(blocks, *copy));
-  }
   copy->pages().complete();
   return copy;
 }
 
 // If no hash was removed, and none was added that seemed present, then no entry is dead. Then each
-// hash comes once, in one run or among the loose entries.
-Result<Segment::HashCount> Segment::count_hashes(const Blocks& blocks) {
-  if (pending_.empty() && header_.dead == 0 && loose_dead_ == 0) {
-    const uint64_t hashes = header_.run_entries + loose_.size();
+// hash comes once, in one run.
+Result<Segment::HashCount> Segment::count_hashes(const Blocks& blocks,
+                                                 const EntryList& list) const {
+  if (list.empty() && header_.dead == 0) {
+    const uint64_t hashes = header_.run_entries;
     return HashCount{hashes, options_->multiset() ? header_.items : hashes};
   }
-  CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries, merged(blocks));
+  CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries, merged(blocks, list));
   return HashCount{entries.size(), items_of(entries, options_->multiset())};
 }
 
@@ -185,47 +193,39 @@ Status Segment::make_piece_anew(std::span<const NetHash> entries, uint64_t limit
                                                             options_->page_bytes));
   piece.items = items_of(entries, options_->multiset());
   piece.filter->pages().complete();
-  const std::unique_ptr<FilterBuilder> builder =
-      piece.filter->builder(entries.size(), Filter::Digest::kNone);
-  for (const auto& [hash, net] : entries) {
-    builder->insert(hash << header_.depth, static_cast<uint64_t>(net));
-  }
-  builder->finish();
+  fill(*piece.filter, entries, header_.depth);
   return {};
 }
 
 // The piece of a multiset has as many items as the segment counts, so that those of all pieces add
 // up. If its hashes are fewer, because some were removed that were never added, it stays too full.
-Result<Piece> Segment::piece(const Blocks& blocks, bool with_hashes, bool keeps_hashes,
-                             uint64_t limit) {
+Result<Piece> Segment::piece(const Blocks& blocks, const EntryList& list, bool with_hashes,
+                             uint64_t limit) const {
   Piece piece;
   piece.prefix = header_.prefix;
   piece.depth = header_.depth;
   if (with_hashes) {
-    CUCKOO_ASSIGN_OR_RETURN(piece.hashes, merged(blocks));
+    CUCKOO_ASSIGN_OR_RETURN(piece.hashes, merged(blocks, list));
     CUCKOO_TRY(make_piece_anew(piece.hashes, limit, piece));
     return piece;
   }
-  piece.capacity = header_.capacity;
-  CUCKOO_ASSIGN_OR_RETURN(piece.filter, copy_pages(blocks));
-  Filter& filter = *piece.filter;
-  const Folding folding = this->folding();
-  const bool outgrows = filter.would_outgrow(folding.freed, folding.adds, header_.capacity);
-  uint64_t digest = 0;
-  CUCKOO_ASSIGN_OR_RETURN(const uint64_t present, fold_into(filter, folding, digest));
-  piece.items = header_.items + folding.adds.size() - present;
-  if (options_->multiset()) {
-    piece.items = header_.items;
-    for (const NetHash& entry : folding.entries) {
-      piece.items += static_cast<uint64_t>(entry.net);
+  if (outgrew_) {
+    CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries, merged(blocks, list));
+    if (!options_->multiset() || items_of(entries, true) == items()) {
+      CUCKOO_TRY(make_piece_anew(entries, limit, piece));
+      return piece;
     }
   }
-  if (keeps_hashes && !pending_.empty() &&
-      (outgrows || filter.outgrown(piece.items, header_.capacity))) {
-    CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries, merged(blocks));
-    if (!options_->multiset() || items_of(entries, true) == piece.items) {
-      CUCKOO_TRY(make_piece_anew(entries, limit, piece));
-    }
+  piece.capacity = header_.capacity;
+  piece.items = items();
+  CUCKOO_ASSIGN_OR_RETURN(piece.filter, copy_pages());
+  std::vector<NetHash> beyond;
+  beyond_.for_each([&](uint64_t hash, uint64_t copies) {
+    beyond.push_back({hash, static_cast<int64_t>(copies)});
+  });
+  sort_by_hash(beyond, header_.depth);
+  for (const auto& [hash, copies] : beyond) {
+    insert_copies(*piece.filter, hash << header_.depth, static_cast<uint64_t>(copies));
   }
   return piece;
 }
@@ -247,6 +247,8 @@ Status Segment::load_pair(const Blocks& blocks, const HashPair& pair) {
 void Segment::insert_pair(const HashPair& pair) {
   pairs_of(*filter_).insert_pair(pair);
   ++header_.items;
+  header_.occupied = filter_->occupied();
+  written_ = false;
   header_.base_id = chain_with(chain_with(header_.base_id, pair.h1), pair.h2);
 }
 

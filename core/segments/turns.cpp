@@ -20,16 +20,19 @@ namespace cuckoo::segments {
 // the other segments to later transactions, unless too many entries wait already. So no commit
 // takes long when all segments get full at one time.
 Status Turns::finish() {
-  if (loading_ || blocks_.pending_entries() > 4 * kPendingEntries) {
+  if (appended_ == 0) {  // since a roll-back to a savepoint, after which memory may be unknown
+    return {};
+  }
+  if (loading_ || blocks_.directory().pending_entries() > 4 * kPendingEntries) {
     return fold_all();
   }
-  while (blocks_.pending_entries() > due()) {
+  while (blocks_.directory().pending_entries() > due()) {
     const uint64_t next_number = blocks_.root().next_number;
     const Directory& directory = blocks_.directory();
     const bool first_fold = directory.leaf(directory.oldest()).current().number == 0;
     CUCKOO_TRY(fold_oldest());
     const bool made_anew = blocks_.root().next_number != next_number;
-    if (made_anew && !first_fold && blocks_.pending_entries() <= due() + due() / 4) {
+    if (made_anew && !first_fold && blocks_.directory().pending_entries() <= due() + due() / 4) {
       break;
     }
   }
@@ -42,57 +45,64 @@ Status Turns::fold_oldest() {
 }
 
 Status Turns::fold_all() {
-  while (blocks_.pending_entries() > 0) {
+  while (blocks_.directory().pending_entries() > 0) {
     CUCKOO_TRY(fold_oldest());
   }
-  blocks_.settle();
-  return poison_.changing([this]() -> Status {
+  return blocks_.poison().changing([this]() -> Status {
     restart_long_log();
     blocks_.note_root();
     return {};
   });
 }
 
+// What becomes of the segment follows from its state as of F and from its list alone, whatever was
+// applied before.
 Status Turns::fold(size_t index) {
-  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment(index));
-  CUCKOO_TRY(found->load_all(blocks_.storage()));
-  CUCKOO_ASSIGN_OR_RETURN(std::vector<NetHash> entries,
-                          found->sorted_pending([this] { return blocks_.poll(); }));
-  blocks_.settle(*found);
-  if (found->untouched()) {
-    return remake(index, *found, std::move(entries));
-  }
+  const Directory::Leaf& leaf = blocks_.directory().leaf(index);
   const bool keeps_hashes = blocks_.keeps_hashes();
-  Segment::Folding folding = found->folding(std::move(entries));
-  if (keeps_hashes &&
-      (found->would_outgrow(folding) ||
-       mostly_dead(found->header().run_entries, found->header().dead + 2 * folding.removed))) {
-    return remake(index, *found, std::move(folding.entries));
+  CUCKOO_ASSIGN_OR_RETURN(Segment * found, blocks_.segment(index));
+  std::vector<NetHash> sums;
+  if (keeps_hashes || blocks_.logged()) {  // otherwise nobody asks for them
+    CUCKOO_ASSIGN_OR_RETURN(
+        sums, sums_of(leaf.pending, leaf.pending.size(), blocks_.options().width, leaf.depth,
+                      blocks_.options().multiset(), [this] { return blocks_.poll(); }));
   }
-  CUCKOO_TRY(poison_.changing([&]() -> Status {
+  if (keeps_hashes && found->outgrows(sums)) {
+    CUCKOO_TRY(blocks_.options().multiset() ? Status() : blocks_.count(index));
+    return remake(index, std::move(sums), true);
+  }
+  CUCKOO_ASSIGN_OR_RETURN(found, blocks_.current(index));
+  if (keeps_hashes &&
+      (found->outgrew() || mostly_dead(found->header().run_entries, found->dead()))) {
+    return remake(index, std::move(sums), found->outgrew());
+  }
+  return blocks_.poison().changing([&]() -> Status {
+    CUCKOO_TRY(found->header().number == 0 ? blocks_.give_number(index) : Status());
     blocks_.note_segment(index);
-    CUCKOO_TRY(found->fold(blocks_.storage(), folding, blocks_.log().position(), keeps_hashes));
+    CUCKOO_TRY(
+        found->fold(blocks_.storage(), leaf.pending, sums, blocks_.log().position(), keeps_hashes));
     blocks_.directory().note_folded(index);
     return {};
-  }));
-  return keeps_hashes && found->outgrown() ? remake(index, *found, {}) : Status();
+  });
 }
 
-// Makes the runs and pending entries into one segment of the same capacity, a larger one, or
-// several. An empty segment without runs is made of its pending entries alone. Removes of keys that
-// were never added are dropped, and a multiset's items follow. A copy without hashes can't drop
-// them. So changes carry such a segment, as if it had got another size.
-Status Turns::remake(size_t index, Segment& segment, std::vector<NetHash> fresh) {
+// Makes the runs and the list, whose sums these are, into one segment of the same capacity, a
+// larger one, or several. Removes of keys that were never added are dropped, and a multiset's items
+// follow. A copy without hashes can't drop them. So changes carry such a segment, as if it had got
+// another size.
+Status Turns::remake(size_t index, std::vector<NetHash> sums, bool too_full) {
+  const Directory::Leaf& leaf = blocks_.directory().leaf(index);
+  const Segment& segment = *leaf.segment;
+  const SegmentHeader before = segment.header();
   CUCKOO_ASSIGN_OR_RETURN(const Segment::Merged merged,
-                          segment.merged(blocks_.storage(), std::move(fresh)));
-  const SegmentHeader& before = segment.header();
+                          segment.merged(blocks_.storage(), std::move(sums)));
   SegmentMaker maker = blocks_.maker(blocks_.limits(), blocks_.keeps_hashes());
   maker.id = before.base_id;
   CUCKOO_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Segment>> made,
                           maker.make({before.prefix, before.depth, before.capacity,
-                                      blocks_.directory().most_bits(index), segment.outgrown()},
+                                      blocks_.directory().most_bits(index), too_full},
                                      merged.entries));
-  int64_t more = -static_cast<int64_t>(before.items) - segment.pending().items();
+  int64_t more = -static_cast<int64_t>(before.items) - leaf.pending.items();
   for (const std::unique_ptr<Segment>& piece : made) {
     more += static_cast<int64_t>(piece->header().items);
   }
@@ -100,10 +110,10 @@ Status Turns::remake(size_t index, Segment& segment, std::vector<NetHash> fresh)
   if (as_before && made.size() == 1 && made[0]->filter().words() == segment.filter().words()) {
     made[0]->set_made_at(before.number != 0 ? before.made_at : blocks_.root().folded_to);
   }
-  return poison_.changing([&]() -> Status {
+  return blocks_.poison().changing([&]() -> Status {
     blocks_.add_items(blocks_.options().multiset() ? more : 0);
     const auto bits = static_cast<unsigned>(std::bit_width(made.size())) - 1;
-    const std::vector<size_t> leaves = blocks_.split(index, bits);  // `segment` is gone then
+    const std::vector<size_t> leaves = blocks_.split(index, bits);  // the segment is gone then
     for (size_t i = 0; i < leaves.size(); ++i) {
       blocks_.put(leaves[i], std::move(made[i]));
     }
@@ -111,27 +121,21 @@ Status Turns::remake(size_t index, Segment& segment, std::vector<NetHash> fresh)
   });
 }
 
-// A segment that has no number yet gets one here. So whenever a segment is put into the directory,
-// next_number changes.
-Result<Segment*> Turns::segment_to_change(size_t index) {
-  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment(index));
-  if (found->header().number != 0) {
-    return found;
-  }
-  CUCKOO_TRY(remake(index, *found, {}));
-  return blocks_.directory().leaf(index).segment.get();
-}
-
-Status Turns::keep_loose(size_t index, Segment& segment) {
-  CUCKOO_TRY(poison_.changing([&] { return segment.keep_loose(blocks_.storage()); }));
-  return mostly_dead(segment.header().run_entries, segment.header().dead)
-             ? remake(index, segment, {})
-             : Status();
+// The list becomes a run once it is long. Without hashes it is dropped then.
+Status Turns::settle(size_t index) {
+  constexpr uint64_t kFewest = 256;
+  constexpr uint64_t kPart = 32;
+  CUCKOO_ASSIGN_OR_RETURN(const Segment* const segment, blocks_.current(index));
+  const uint64_t many =
+      blocks_.keeps_hashes() ? std::max(kFewest, segment->header().capacity / kPart) : kFewest;
+  const size_t entries = blocks_.directory().leaf(index).pending.size();
+  const bool due = segment->header().number == 0 || segment->outgrew() || entries >= many;
+  return entries > 0 && due ? fold(index) : Status();
 }
 
 uint64_t Turns::kept_entries() const {
   return kept_entries_of(
-      blocks_.leaves(), blocks_.turn_entries(),
+      blocks_.directory().size(), blocks_.turn_entries(),
       blocks_.keeps_hashes() ? std::max(blocks_.items(), blocks_.root().capacity) : 0);
 }
 

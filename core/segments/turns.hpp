@@ -25,7 +25,7 @@
 //       share.
 //   I3  at most 2^22 entries pend: 64 MB in memory.
 //   I4  a failure after a segment began to change poisons the filter. After another failure nothing
-//       changed, except that some adds may now be counted.
+//       changed, except that some entries may now be applied.
 #pragma once
 
 #include <cstddef>
@@ -41,10 +41,10 @@ namespace cuckoo::segments {
 
 class Turns {
  public:
-  // Both must stay where they are.
-  Turns(FilterBlocks& blocks, Poison& poison) noexcept : blocks_(blocks), poison_(poison) {}
+  // The blocks must stay where they are.
+  explicit Turns(FilterBlocks& blocks) noexcept : blocks_(blocks) {}
 
-  // A transaction begins.
+  // A transaction begins, or goes on after a roll-back to a savepoint.
   void begin() noexcept {
     appended_ = 0;
     loading_ = false;
@@ -53,7 +53,7 @@ class Turns {
 
   // Comes before an entry is appended, and does what is due (I3).
   Status make_way() {
-    if (blocks_.pending_entries() >= kMostPending) [[unlikely]] {
+    if (blocks_.directory().pending_entries() >= kMostPending) [[unlikely]] {
       return fold_all();
     }
     loading_ = loading_ || is_load(appended_);
@@ -62,28 +62,16 @@ class Turns {
   // Is a transaction of so many entries a load?
   bool is_load(uint64_t entries) const noexcept {
     return entries >= kFewestLoadEntries &&
-           entries >= 2 * blocks_.leaves() * blocks_.turn_entries();
+           entries >= 2 * blocks_.directory().size() * blocks_.turn_entries();
   }
-  // As those of FilterBlocks.
-  void append(uint64_t entry) {
-    blocks_.append(entry);
-    ++appended_;
-  }
-  void append(uint64_t entry, uint64_t copies) {
-    if (copies == 1) [[likely]] {
-      append(entry);
-      return;
-    }
+  // As that of FilterBlocks.
+  void append(uint64_t entry, uint64_t copies = 1) {
     blocks_.append(entry, copies);
     ++appended_;
   }
-  Status append_uncounted(uint64_t hash) {
-    CUCKOO_TRY(blocks_.append_uncounted(hash));
-    ++appended_;
-    return {};
-  }
 
-  // Comes at the transaction's end: folds the segments whose turn it is, or what a load left.
+  // Comes at the transaction's end: folds the segments whose turn it is, or what a load left. Does
+  // nothing if no entry was appended since begin().
   Status finish();
   // Folds the segment of that leaf, or makes it anew.
   Status fold(size_t index);
@@ -92,17 +80,9 @@ class Turns {
   // Nothing is pending afterwards.
   Status fold_all();
 
-  // --- of a filter that is never flushed
-  // Returns the leaf's segment, in which insert_now() may be called. Nothing is pending.
-  Result<Segment*> segment_to_change(size_t index);
-  // Comes after a change of that segment, which keeps hashes: makes it anew if it is too full, and
-  // moves its loose entries into its runs once they are many.
-  Status tidy(size_t index, Segment& segment) {
-    if (segment.outgrown()) [[unlikely]] {
-      return remake(index, segment, {});
-    }
-    return segment.many_loose() ? keep_loose(index, segment) : Status();
-  }
+  // Applies the list of that leaf, of a filter that is never flushed, and folds it if that is due
+  // for its segment alone.
+  Status settle(size_t index);
 
   uint64_t kept_entries() const;  // R
   // Nothing is pending. The entries of a large load would be erased soon: they are not written, and
@@ -111,17 +91,17 @@ class Turns {
 
  private:
   // When more pend, it is a segment's turn.
-  uint64_t due() const noexcept { return (blocks_.leaves() + 1) * blocks_.turn_entries() / 2; }
+  uint64_t due() const noexcept {
+    return (blocks_.directory().size() + 1) * blocks_.turn_entries() / 2;
+  }
 
   static constexpr uint64_t kFewestLoadEntries = 16384;  // a transaction of more is a load
   static constexpr uint64_t kMostPending = uint64_t{1} << 22;
 
-  Status remake(size_t index, Segment& segment, std::vector<NetHash> fresh);
-  Status keep_loose(size_t index, Segment& segment);
+  Status remake(size_t index, std::vector<NetHash> sums, bool too_full);
 
   FilterBlocks& blocks_;
-  Poison& poison_;
-  uint64_t appended_ = 0;  // entries of this transaction
+  uint64_t appended_ = 0;  // entries since begin()
   bool loading_ = false;   // no segment is folded in turn
 };
 

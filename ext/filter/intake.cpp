@@ -422,7 +422,7 @@ void Intake::replace_pairs(const KeySource& for_each_key, uint64_t capacity) {
       if (bloom.probe_pair(pair) == Filter::Answer::kPresent) {
         continue;
       }
-      if (bloom.full(piece.items, 0, capacity)) {
+      if (bloom.full(piece.items, capacity)) {
         return Error{ErrorCode::kFull,
                      "no more than " + std::to_string(piece.items) +
                          " of the keys: its capacity of " + std::to_string(capacity) +

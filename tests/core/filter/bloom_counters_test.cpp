@@ -30,13 +30,11 @@ class Model {
     }
     return true;
   }
-  uint64_t count(uint64_t hash, const PendingRemoves& pending = {}) const {
+  uint64_t count(uint64_t hash) const {
     uint64_t least = ~uint64_t{0};
     for (const uint64_t cell : cells_of(filter_, hash)) {
       const auto held = cells_.find(cell);
-      const uint64_t copies = held == cells_.end() ? 0 : held->second;
-      const uint64_t less = pending.count(cell);
-      least = std::min(least, copies > less ? copies - less : 0);
+      least = std::min(least, held == cells_.end() ? 0 : held->second);
     }
     return least;
   }
@@ -107,7 +105,7 @@ TEST(CountingBloom, I4_behaves_as_a_map_of_copies) {
       }
       for (uint64_t i = 0; i < 15; ++i) {
         const uint64_t asked = nth_hash(seed, i);
-        ASSERT_EQ(filter->count(asked, {}), model.count(asked)) << what;
+        ASSERT_EQ(filter->count(asked), model.count(asked)) << what;
         ASSERT_EQ(filter->probe(asked) == Answer::kPresent, model.count(asked) != 0) << what;
       }
       if (step % 20 == 0) {
@@ -135,8 +133,8 @@ TEST(CountingBloom, I1_never_counts_less_than_there_are) {
     }
   }
   for (const auto& [key, copies] : keys) {
-    ASSERT_GE(filter->count(nth_hash(1, key), {}), copies);
-    exact += filter->count(nth_hash(1, key), {}) == copies ? 1 : 0;
+    ASSERT_GE(filter->count(nth_hash(1, key)), copies);
+    exact += filter->count(nth_hash(1, key)) == copies ? 1 : 0;
   }
   EXPECT_GT(exact, keys.size() * 95 / 100);
   expect_good(*filter);
@@ -161,11 +159,11 @@ TEST(CountingBloom, a_key_whose_cells_meet_counts_once) {
     for (const uint64_t cell : cells_of(*filter, hash)) {
       ASSERT_EQ(filter->copies(cell), copies);
     }
-    ASSERT_EQ(filter->count(hash, {}), copies);
+    ASSERT_EQ(filter->count(hash), copies);
   }
   for (uint64_t copies = 20; copies-- > 0;) {
     ASSERT_TRUE(filter->remove(hash));
-    ASSERT_EQ(filter->count(hash, {}), copies);
+    ASSERT_EQ(filter->count(hash), copies);
   }
   EXPECT_FALSE(filter->remove(hash));
   expect_good(*filter);
@@ -190,29 +188,6 @@ TEST(CountingBloom, a_remove_of_what_is_not_there_changes_nothing) {
   EXPECT_EQ(image(*filter), before);
   EXPECT_EQ(filter->occupied(), occupied);
   EXPECT_TRUE(filter->pages().dirty().empty());
-}
-
-TEST(CountingBloom, count_subtracts_pending_removes_from_each_cell) {
-  const auto filter = whole_filter({kCounting, 300, 5, 64});
-  Model model(*filter);
-  std::mt19937_64 random(9);
-  for (uint64_t i = 0; i < 60; ++i) {
-    const std::vector<uint64_t> copies(random() % 30, nth_hash(1, i % 20));
-    filter->insert_batch(copies);
-    model.insert(nth_hash(1, i % 20), copies.size());
-  }
-  for (int round = 0; round < 200; ++round) {
-    PendingRemoves pending;
-    for (uint64_t removes = random() % 30; removes > 0; --removes) {
-      for (const uint64_t cell : cells_of(*filter, nth_hash(1, random() % 20))) {
-        pending.make_room();
-        pending.add(cell, 1 + random() % 4);
-      }
-    }
-    for (uint64_t i = 0; i < 20; ++i) {
-      ASSERT_EQ(filter->count(nth_hash(1, i), pending), model.count(nth_hash(1, i), pending));
-    }
-  }
 }
 
 TEST(CountingBloom, pages_and_overflow_depend_on_the_multiset_alone) {
@@ -288,7 +263,7 @@ TEST(CountingBloom, unite_adds_counters_and_their_overflow) {
     ASSERT_TRUE(other->unite(*other).ok());
     expect_good(*other);
     for (uint64_t i = 0; i < 80; ++i) {
-      ASSERT_EQ(other->count(nth_hash(1, i), {}) % 2, 0u);
+      ASSERT_EQ(other->count(nth_hash(1, i)) % 2, 0u);
     }
   }
 }
@@ -325,7 +300,7 @@ TEST(CountingBloom, I4_check_wants_one_overflow_entry_for_each_counter_of_15) {
   EXPECT_EQ(message_of(filter->check()), "3 counters are 15, expected 2, one per overflow cell");
   // The damaged filter still removes and counts.
   EXPECT_TRUE(filter->remove(nth_hash(1, 1)));
-  EXPECT_GT(filter->count(nth_hash(1, 1), {}), 10u);
+  EXPECT_GT(filter->count(nth_hash(1, 1)), 10u);
   const auto plain = whole_filter({FilterKind::kBloom, 200, 3, 64});
   plain->overflow().add(5);
   EXPECT_EQ(message_of(plain->check()), "overflow cell 5 is out of range, expected less than 0");

@@ -52,7 +52,7 @@ class Filters : public ::testing::TestWithParam<FilterKind> {
     ASSERT_STATUS(filter.check());
     for (const auto& [hash, count] : counts) {
       ASSERT_EQ(filter.probe(hash), Filter::Answer::kPresent);
-      ASSERT_GE(filter.count(hash, {}), multiset() ? count : 1);
+      ASSERT_GE(filter.count(hash), multiset() ? count : 1);
     }
   }
   // Both have the same cells, and the same bytes where that is promised (I2).
@@ -64,7 +64,7 @@ class Filters : public ::testing::TestWithParam<FilterKind> {
       EXPECT_EQ(a.digest(), 0u);
     }
     for (uint64_t i = 0; i < 3000; ++i) {
-      ASSERT_EQ(a.count(nth_hash(i), {}), b.count(nth_hash(i), {})) << i;
+      ASSERT_EQ(a.count(nth_hash(i)), b.count(nth_hash(i))) << i;
     }
   }
 };
@@ -207,23 +207,6 @@ TEST_P(Filters, removes_take_back_what_inserts_did) {
   EXPECT_FALSE(filter->remove(nth_hash(1)));
 }
 
-TEST_P(Filters, pending_removes_are_subtracted_from_each_cell) {
-  if (!multiset()) {
-    return;
-  }
-  const std::unique_ptr<Filter> filter = made(2000, true);
-  insert(*filter, {{nth_hash(1), 3}, {nth_hash(2), 1}});
-  PendingRemoves pending;
-  for (uint64_t removes = 0; removes < 5; ++removes) {
-    EXPECT_EQ(filter->count(nth_hash(1), pending), 3 - std::min<uint64_t>(removes, 3));
-    EXPECT_EQ(filter->count(nth_hash(2), pending), 1u);
-    uint64_t cells[Filter::kMaxPlaces];
-    const size_t count = filter->cells_of(nth_hash(1), cells);
-    pending.make_room();
-    pending.set(cells[removes % count], removes + 1);  // the least counts, whichever it is
-  }
-}
-
 // I4
 TEST_P(Filters, I4_an_answer_needs_the_pages_of_its_hash_and_no_other) {
   const std::unique_ptr<Filter> full = made(3000, true, 64);
@@ -309,21 +292,28 @@ TEST_P(Filters, rates_and_loads_rise_with_what_is_in_it) {
 
 TEST_P(Filters, full_and_outgrown_are_told_by_keys) {
   const std::unique_ptr<Filter> filter = made(500, true);
-  EXPECT_FALSE(filter->full(0, 0, 500));
+  EXPECT_FALSE(filter->full(0, 500));
   EXPECT_FALSE(filter->outgrown(0, 500));
+  uint64_t safe = 0;  // so many keys don't outgrow it, it said
   for (uint64_t keys = 1; keys <= 700; ++keys) {
     const uint64_t hash = nth_hash(keys);
     (void)filter->insert_batch({&hash, 1});
-    EXPECT_TRUE(keys >= 500 || !filter->full(keys, 0, 500)) << keys;
+    for (uint64_t more = 1; !filter->may_outgrow(keys, more, 500); more *= 2) {
+      safe = std::max(safe, keys + more);
+    }
+    EXPECT_TRUE(keys > safe || !filter->outgrown(keys, 500)) << keys;
+    EXPECT_TRUE(keys >= 500 || !filter->full(keys, 500)) << keys;
     EXPECT_TRUE(keys > 480 || !filter->outgrown(keys, 500)) << keys;
     const uint64_t items = GetParam() == FilterKind::kCountingBloom ? 2 * keys : keys;
     EXPECT_TRUE(keys > 500 || !filter->overfull(items, 500)) << keys;
   }
+  EXPECT_GT(safe, 400u);
+  EXPECT_TRUE(filter->may_outgrow(700, 1, 500));
   EXPECT_TRUE(filter->overfull(700, 500));
-  EXPECT_TRUE(filter->full(700, 0, 500));
+  EXPECT_TRUE(filter->full(700, 500));
   EXPECT_TRUE(filter->outgrown(700, 500));
   EXPECT_FALSE(filter->outgrown(700, 1000000));
-  EXPECT_FALSE(filter->full(700, 0, 1000000));
+  EXPECT_FALSE(filter->full(700, 1000000));
 }
 
 }  // namespace

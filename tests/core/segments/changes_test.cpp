@@ -170,31 +170,37 @@ TEST(SegmentChanges, I3_count_follows_from_the_length) {
 
 TEST(SegmentNetChanges, add_up) {
   const auto hash = [](uint64_t i) { return nth_hash(4, i, HashWidth::k47Bits); };
-  LogEntries entries;
-  std::map<uint64_t, HashSum> sums;
+  EntryList entries;
+  LargeVector<ChangedHash> expected;
+  std::map<uint64_t, std::vector<int64_t>> changes;
   for (uint64_t i = 0; i < 500; ++i) {
     for (uint64_t copy = 0; copy < i % 4; ++copy) {
       const bool removed = (i + copy) % 3 == 0;
-      const uint64_t entry = hash(i) | (removed ? kRemoveBit : 0);
-      entries.entries.push_back(entry);
-      const uint64_t more = (i + 2 * copy) % 5;
-      if (more != 0) {
-        entries.more.push_back({entries.entries.size() - 1, more << 29});
-      }
-      const auto copies = static_cast<int64_t>(1 + (more << 29));
-      sums[hash(i)].take(removed ? -copies : copies);
+      const uint64_t copies = 1 + ((i + 2 * copy) % 5 << 29);
+      entries.append(hash(i) | (removed ? kRemoveBit : 0), copies);
+      const auto net = static_cast<int64_t>(copies);
+      changes[hash(i)].push_back(removed ? -net : net);
     }
   }
-  LargeVector<ChangedHash> expected;
-  for (const auto& [key, sum] : sums) {
-    sum.entries(key, [&](const NetHash& entry) { expected.emplace_back(entry.hash, entry.net); });
+  for (const auto& [key, nets] : changes) {
+    HashSums sums(true);
+    for (const int64_t net : nets) {
+      sums.add(key, net);
+    }
+    for (const NetHash& entry : sums.take()) {
+      expected.emplace_back(entry.hash, entry.net);
+    }
   }
-  EXPECT_GT(expected.size(), sums.size()) << "some were removed and then added";
-  EXPECT_TRUE(net_changes(entries, true) == expected);
+  EXPECT_GT(expected.size(), changes.size()) << "some were removed and then added";
+  EXPECT_TRUE(net_changes(entries, HashWidth::k47Bits, true) == expected);
 }
 
 TEST(SegmentNetChanges, of_a_set_count_once) {
-  const LargeVector<ChangedHash> changes = net_changes({{64 << 17, 32 << 17, 64 << 17}, {}}, false);
+  EntryList entries;
+  for (const uint64_t hash : {64u << 17, 32u << 17, 64u << 17}) {
+    entries.append(hash);
+  }
+  const LargeVector<ChangedHash> changes = net_changes(entries, HashWidth::k47Bits, false);
   ASSERT_EQ(changes.size(), 2U);
   EXPECT_EQ(changes[0], ChangedHash(32 << 17, 1));
   EXPECT_EQ(changes[1], ChangedHash(64 << 17, 1));

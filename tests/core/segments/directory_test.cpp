@@ -144,20 +144,22 @@ TEST_F(SegmentDirectory, is_never_much_deeper_than_its_leaves_need) {
 TEST_F(SegmentDirectory, knows_the_leaf_with_the_oldest_pending_entry) {
   directory.start(3);
   EXPECT_EQ(directory.oldest(), Directory::Leaf::kNone);
-  directory.note_pending(5, 10);
-  directory.note_pending(2, 11);
-  directory.note_pending(5, 12);
-  directory.note_pending(7, 13);
+  directory.append(5, 10, 2, 1);
+  directory.append(2, 11, 2, 1);
+  directory.append(5, 12, 2, 1);
+  directory.append(7, 13, 2, 1);
   EXPECT_EQ(directory.oldest(), 5u);
   EXPECT_EQ(directory.leaf(5).first_pending, 10u);
   directory.note_folded(2);
   directory.note_folded(2);
   directory.note_folded(5);
   EXPECT_EQ(directory.oldest(), 7u);
-  directory.note_pending(5, 14);
+  directory.append(5, 14, 2, 1);
   directory.note_folded(7);
   EXPECT_EQ(directory.oldest(), 5u);
-  directory.drop_pending();
+  const std::vector<EntryList> lists = directory.take_pending();
+  EXPECT_EQ(lists[5].size(), 1u);
+  EXPECT_TRUE(lists[7].empty());
   EXPECT_EQ(directory.oldest(), Directory::Leaf::kNone);
 }
 
@@ -179,9 +181,8 @@ TEST_F(SegmentDirectory, keeps_what_is_in_memory_of_leaves_that_did_not_change) 
   Directory other(options);
   ASSERT_TRUE(other.read(blocks, root, {}).ok());
   for (const size_t i : {4u, 1u, 0u}) {
-    other.leaf(i).waiting.assign(i + 1, 0);
     for (size_t entry = 0; entry <= i; ++entry) {
-      other.note_pending(i, 100 - i + entry);
+      other.append(i, 100 - i + entry, 2 * entry, 1);
     }
   }
   EXPECT_EQ(other.pending_entries(), 8u);
@@ -189,9 +190,9 @@ TEST_F(SegmentDirectory, keeps_what_is_in_memory_of_leaves_that_did_not_change) 
   changed.folded_to = 50;
   write_page(1, {*other.leaf(3).header, changed, *other.leaf(5).header});
   ASSERT_TRUE(must(other.read(blocks, root, {50, 0})));
-  EXPECT_EQ(other.leaf(0).waiting.size(), 1u);
-  EXPECT_EQ(other.leaf(1).waiting.size(), 2u);
-  EXPECT_TRUE(other.leaf(4).waiting.empty() && other.leaf(4).pending == 0);
+  EXPECT_EQ(other.leaf(0).pending.size(), 1u);
+  EXPECT_EQ(other.leaf(1).pending.size(), 2u);
+  EXPECT_TRUE(other.leaf(4).pending.empty());
   EXPECT_EQ(other.oldest(), 1u) << "by position";
   EXPECT_EQ(other.pending_entries(), 3u);
   EXPECT_EQ(other.folded_to(), 50u);
@@ -225,8 +226,7 @@ TEST_F(SegmentDirectory, forgets_entries_of_leaves_without_headers_that_were_fol
   for (const uint64_t folded_to : {0, 5, 6}) {
     Directory directory(options);
     directory.start(1);
-    directory.leaf(1).waiting = {7};
-    directory.note_pending(1, 5);
+    directory.append(1, 5, 2, 1);
     root = {};
     root.first_depth = 1;
     root.leaves = 2;
@@ -234,7 +234,7 @@ TEST_F(SegmentDirectory, forgets_entries_of_leaves_without_headers_that_were_fol
     ASSERT_TRUE(directory.read(blocks, root, {}).ok());
     EXPECT_EQ(directory.pending_entries(), folded_to == 6 ? 0 : 1);
     EXPECT_EQ(directory.oldest(), folded_to == 6 ? Directory::Leaf::kNone : 1);
-    EXPECT_EQ(directory.leaf(1).waiting.empty(), folded_to == 6);
+    EXPECT_EQ(directory.leaf(1).pending.empty(), folded_to == 6);
   }
 }
 
@@ -265,7 +265,7 @@ TEST_F(SegmentDirectory, a_failed_read_changes_nothing) {
   store_sample();
   Directory other(options);
   ASSERT_TRUE(other.read(blocks, root, {}).ok());
-  other.note_pending(1, 7);
+  other.append(1, 7, 2, 1);
   storage.rows.erase(kFirstDirectoryBlock + 1);
   ASSERT_FALSE(other.read(blocks, root, {}).ok());
   EXPECT_EQ(other.size(), directory.size());

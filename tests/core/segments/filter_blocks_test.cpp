@@ -28,7 +28,8 @@ class OfFilterBlocks : public ::testing::Test {
   // Makes the only segment anew of what pends.
   Status fold(FilterBlocks& blocks) {
     CUCKOO_ASSIGN_OR_RETURN(Segment* const segment, blocks.segment(0));
-    CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries, segment->merged(blocks.storage()));
+    CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries,
+                            segment->merged(blocks.storage(), blocks.directory().leaf(0).pending));
     CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Segment> made,
                             Segment::make(options_, 0, 0, blocks.root().next_number++, 1000));
     made->become(entries, blocks.log().position(), 0, items_of(entries, true), true);
@@ -74,31 +75,15 @@ TEST_F(OfFilterBlocks, I1_the_newest_row_tells_whether_the_directory_must_be_rea
   const uint64_t reads = rows_.calls.reads;
   expect_ok(other.follow(true));
   EXPECT_EQ(rows_.calls.reads, reads + 1);
-  EXPECT_EQ(other.pending_entries(), 3U);
+  EXPECT_EQ(other.directory().pending_entries(), 3U);
   EXPECT_EQ(other.items(), 3U);
 
   expect_ok(fold(blocks));
   expect_ok(flush(blocks));
   expect_ok(other.follow(true));
   EXPECT_EQ(other.root(), blocks.root());
-  EXPECT_EQ(other.pending_entries(), 0U);
+  EXPECT_EQ(other.directory().pending_entries(), 0U);
   EXPECT_EQ(other.items(), 3U);
-}
-
-TEST_F(OfFilterBlocks, I4_an_entry_is_in_its_segment_before_anybody_sees_the_directory) {
-  FilterBlocks blocks(options_, on(rows_));
-  expect_ok(blocks.create());
-  expect_ok(blocks.segment(0).take_status());
-  ASSERT_NE(blocks.segment_in_memory(nth_key(0)), nullptr);
-  for (uint64_t i = 0; i < 3; ++i) {
-    blocks.append(nth_key(i));
-    EXPECT_EQ(blocks.segment_in_memory(nth_key(i)), nullptr) << "it lacks an entry";
-    EXPECT_EQ(blocks.pending_entries(), i + 1);
-  }
-  EXPECT_EQ(blocks.directory().leaf(0).pending, 3U);
-  EXPECT_EQ(blocks.directory().leaf(0).first_pending, 0U);
-  ASSERT_NE(blocks.segment_in_memory(nth_key(0)), nullptr);
-  EXPECT_EQ(blocks.segment_in_memory(nth_key(0))->probe(nth_key(2)), Filter::Answer::kPresent);
 }
 
 TEST_F(OfFilterBlocks, I2_writing_changes_nothing_in_memory) {
@@ -161,15 +146,15 @@ TEST_F(OfFilterBlocks, segments_are_visited_ascending_by_prefix_and_opened_for_t
   ASSERT_GT(blocks.directory().size(), 4U);
   expect_ok(log_and_flush(blocks, 0, 3));
   std::set<uint64_t> prefixes;
-  const auto visit = [&](Segment& segment) -> Status {
+  const auto visit = [&](Segment& segment, const EntryList&) -> Status {
     EXPECT_TRUE(prefixes.empty() || segment.header().prefix > *prefixes.rbegin());
     prefixes.insert(segment.header().prefix);
     return {};
   };
-  expect_ok(blocks.visit_segments(FilterBlocks::all, visit));
+  expect_ok(blocks.visit_segments(FilterBlocks::Lists::kApplied, FilterBlocks::all, visit));
   EXPECT_EQ(prefixes.size(), blocks.directory().size());
   prefixes.clear();
-  expect_ok(blocks.visit_segments(FilterBlocks::filled, visit));
+  expect_ok(blocks.visit_segments(FilterBlocks::Lists::kAsTheyAre, FilterBlocks::filled, visit));
   EXPECT_LE(prefixes.size(), 3U);
   size_t in_memory = 0;
   for (size_t i = 0; i < blocks.directory().size(); ++i) {

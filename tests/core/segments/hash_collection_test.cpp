@@ -27,7 +27,7 @@ struct Built {
     const Filter& filter = pieces.filter_of(hash);
     for (const Piece& piece : pieces.pieces()) {
       if (piece.filter.get() == &filter) {
-        return filter.count(hash << piece.depth, {});
+        return filter.count(hash << piece.depth);
       }
     }
     return 0;

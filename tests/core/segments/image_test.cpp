@@ -377,7 +377,7 @@ TEST(Image, example_has_the_bytes_it_always_had) {
   const Bytes bytes = example_image();
   EXPECT_EQ(test::read_bytes(golden_path("example")), bytes);
   const Image image = must(decode_image(bytes));
-  EXPECT_EQ(image.pieces.filter_of(0).count(0xC391B69EEFD40000, {}), 12U);
+  EXPECT_EQ(image.pieces.filter_of(0).count(0xC391B69EEFD40000), 12U);
   EXPECT_EQ(image.pieces.probe(0xDAC6F29FB25A0000), Filter::Answer::kPresent);
   EXPECT_EQ(image.pieces.probe(0x4B6A749287720000), Filter::Answer::kPresent);
   EXPECT_EQ(image.pieces.probe(0x0123456789AA0000), Filter::Answer::kAbsent);
@@ -398,7 +398,7 @@ TEST(Image, stored_images_are_read_and_written_alike) {
         const Filter& filter = image.pieces.filter_of(hash);
         uint64_t count = 0;
         for (const Piece& piece : image.pieces.pieces()) {
-          count += piece.filter.get() == &filter ? filter.count(hash << piece.depth, {}) : 0;
+          count += piece.filter.get() == &filter ? filter.count(hash << piece.depth) : 0;
         }
         EXPECT_GE(count, static_cast<uint64_t>(net));
       }

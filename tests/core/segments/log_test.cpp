@@ -233,11 +233,12 @@ TEST_F(SegmentLog, tells_the_entries_behind_each_place_it_ever_had) {
   std::vector<LogPlace> places;
   Log log = started();
   const auto behind = [&](const LogPlace& place, uint64_t row = 0, uint64_t position = 0) {
-    LogEntries found;
+    EntryList found;
     const bool had = must(log.entries_behind(blocks, row, position, place, found));
-    EXPECT_TRUE(found.entries.empty() || had);
-    EXPECT_TRUE(found.more.empty());
-    return had ? std::optional(Entries(found.entries.begin(), found.entries.end())) : std::nullopt;
+    EXPECT_TRUE(found.empty() || had);
+    EXPECT_TRUE(found.more().empty());
+    return had ? std::optional(Entries(found.entries().begin(), found.entries().end()))
+               : std::nullopt;
   };
   for (uint64_t i = 0; i < 27; ++i) {
     places.push_back({log.position(), log.chain()});
@@ -258,7 +259,7 @@ TEST_F(SegmentLog, tells_the_entries_behind_each_place_it_ever_had) {
     EXPECT_EQ(behind(place, 3, 12).has_value(), place.position >= 12) << place.position;
   }
   ASSERT_TRUE(blocks.erase(kFirstLogBlock + 4, kFirstLogBlock + 4).ok());
-  LogEntries found;
+  EntryList found;
   EXPECT_TRUE(fails(log.entries_behind(blocks, 3, 12, places[13], found), ErrorCode::kCorrupt));
 }
 
@@ -301,20 +302,20 @@ TEST_F(SegmentLog, counts_come_back_from_rows_of_any_portions_and_from_each_plac
     EXPECT_EQ(other.chain(), log.chain());
     log.append(entry(60), 9);  // is in no row
     for (const Place& place : places) {
-      LogEntries found;
+      EntryList found;
       ASSERT_TRUE(log.entries_behind(blocks, 0, 0, place.at, found).value());
-      ASSERT_EQ(found.entries.size(), 61 - place.entries);
-      auto more = found.more.begin();
+      ASSERT_EQ(found.size(), 61 - place.entries);
+      auto more = found.more().begin();
       for (uint64_t i = place.entries; i <= 60; ++i) {
-        EXPECT_EQ(found.entries[i - place.entries], entry(i));
+        EXPECT_EQ(found[i - place.entries], entry(i));
         const uint64_t copies = i == 60 ? 9 : copies_of_entry(i);
         if (copies > 1) {
-          ASSERT_NE(more, found.more.end());
-          EXPECT_EQ(found.entries[more->at], entry(i));
+          ASSERT_NE(more, found.more().end());
+          EXPECT_EQ(found[more->at], entry(i));
           EXPECT_EQ((more++)->more, copies - 1);
         }
       }
-      EXPECT_EQ(more, found.more.end());
+      EXPECT_EQ(more, found.more().end());
     }
   }
 }

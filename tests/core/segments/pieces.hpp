@@ -81,7 +81,7 @@ struct HeldPieces {
   uint64_t count(uint64_t hash) const {
     for (const segments::Piece& piece : pieces) {
       if (piece.depth == 0 || (hash ^ piece.prefix) >> (64 - piece.depth) == 0) {
-        return piece.filter->count(hash << piece.depth, {});
+        return piece.filter->count(hash << piece.depth);
       }
     }
     return 0;

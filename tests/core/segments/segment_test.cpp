@@ -1,5 +1,7 @@
 #include "core/segments/segment.hpp"
 
+#include <set>
+
 #include "tests/core/filter/kinds.hpp"
 #include "tests/core/segments/memory_blocks.hpp"
 
@@ -15,6 +17,57 @@ uint64_t hash_of(uint64_t i) {
   return kPrefix | logged_hash(nth_word(4, i) >> kDepth, HashWidth::k47Bits);
 }
 
+// A segment and its list.
+class ListedSegment {
+ public:
+  explicit ListedSegment(std::unique_ptr<Segment> segment) : segment_(std::move(segment)) {}
+
+  Segment* operator->() { return segment_.get(); }
+  Segment& operator*() { return *segment_; }
+  EntryList& list() { return list_; }
+
+  void append(uint64_t entry, uint64_t copies = 1) { list_.append(entry, copies); }
+  void append_and_apply(const Blocks& blocks, uint64_t entry) {
+    append(entry);
+    expect_ok(apply(blocks));
+  }
+  Status apply(const Blocks& blocks, bool keeps_hashes = true) {
+    CUCKOO_TRY(segment_->load_all(blocks));
+    return segment_->apply(list_, list_.size(), {.keeps_hashes = keeps_hashes}).take_status();
+  }
+  Status fold(const FilterOptions& options, const Blocks& blocks, uint64_t position,
+              bool keeps_hashes = true) {
+    CUCKOO_TRY(apply(blocks, keeps_hashes));
+    CUCKOO_ASSIGN_OR_RETURN(
+        const std::vector<NetHash> sums,
+        sums_of(list_, list_.size(), options.width, segment_->header().depth, options.multiset()));
+    CUCKOO_TRY(segment_->fold(blocks, list_, sums, position, keeps_hashes));
+    list_ = {};
+    return {};
+  }
+  bool present(const Blocks& blocks, uint64_t hash) {
+    if (segment_->applied() < list_.size()) {
+      expect_ok(apply(blocks));
+    }
+    Segment::Answer answer = segment_->probe(hash);
+    if (answer == Segment::Answer::kNotLoaded) {
+      expect_ok(segment_->load(blocks, hash));
+      answer = segment_->probe(hash);
+    }
+    return answer == Segment::Answer::kPresent;
+  }
+  Result<std::vector<NetHash>> merged(const Blocks& blocks) {
+    return segment_->merged(blocks, list_);
+  }
+  Status check(const Blocks& blocks, bool keeps_hashes) {
+    return segment_->check(blocks, list_, keeps_hashes);
+  }
+
+ private:
+  std::unique_ptr<Segment> segment_;
+  EntryList list_;
+};
+
 class SegmentsOfKinds : public ::testing::TestWithParam<FilterKind> {
  protected:
   using Model = std::map<uint64_t, int64_t>;
@@ -25,13 +78,13 @@ class SegmentsOfKinds : public ::testing::TestWithParam<FilterKind> {
   }
   bool multiset() const { return options.multiset(); }
 
-  std::unique_ptr<Segment> make(uint64_t capacity) {
-    return must(Segment::make(options, kPrefix, kDepth, kNumber, capacity));
+  ListedSegment make(uint64_t capacity) {
+    return ListedSegment(must(Segment::make(options, kPrefix, kDepth, kNumber, capacity)));
   }
-  std::unique_ptr<Segment> open(const SegmentHeader& header) {
-    return must(Segment::open(options, blocks, header));
+  ListedSegment open(const SegmentHeader& header) {
+    return ListedSegment(must(Segment::open(options, blocks, header)));
   }
-  void change(Segment& segment, uint64_t seed, uint64_t changes) {
+  void change(ListedSegment& segment, uint64_t seed, uint64_t changes) {
     for (uint64_t i = 0; i < changes; ++i) {
       const uint64_t hash = hash_of(nth_word(seed, 2 * i) % 600);
       const bool remove = multiset() && model[hash] > 0 && nth_word(seed, 2 * i + 1) % 3 == 0;
@@ -40,30 +93,20 @@ class SegmentsOfKinds : public ::testing::TestWithParam<FilterKind> {
       model[hash] = multiset() ? model[hash] + (remove ? -1 : 1) : 1;
     }
   }
-  void fold(Segment& segment, bool keeps_hashes = true) {
-    ASSERT_TRUE(segment.load_all(blocks).ok());
-    ASSERT_STATUS(segment.fold(blocks, segment.folding(), position, keeps_hashes));
-    EXPECT_TRUE(segment.pending().empty());
-    EXPECT_EQ(segment.header().folded_to, position);
+  void fold(ListedSegment& segment, bool keeps_hashes = true) {
+    ASSERT_STATUS(segment.fold(options, blocks, position, keeps_hashes));
+    EXPECT_EQ(segment->header().folded_to, position);
   }
-  SegmentHeader flush(Segment& segment) {
-    SegmentHeader written = must(segment.write_to(blocks));
-    segment.note_written(written);
+  SegmentHeader flush(ListedSegment& segment) {
+    SegmentHeader written = must(segment->write_to(blocks));
+    segment->note_written(written);
     return written;
   }
-  bool present(Segment& segment, uint64_t hash) {
-    Segment::Answer answer = segment.probe(hash);
-    if (answer == Segment::Answer::kNotLoaded) {
-      EXPECT_STATUS(segment.load(blocks, hash));
-      answer = segment.probe(hash);
-    }
-    return answer == Segment::Answer::kPresent;
-  }
-  void expect_model(Segment& segment) {
+  void expect_model(ListedSegment& segment) {
     for (const auto& [hash, count] : model) {
       if (count > 0) {
-        ASSERT_TRUE(present(segment, hash));
-        EXPECT_GE(segment.count(hash), multiset() ? static_cast<uint64_t>(count) : 1);
+        ASSERT_TRUE(segment.present(blocks, hash));
+        EXPECT_GE(segment->count(hash), multiset() ? static_cast<uint64_t>(count) : 1);
       }
     }
   }
@@ -114,12 +157,12 @@ class SegmentsOfKinds : public ::testing::TestWithParam<FilterKind> {
   }
   // A segment of some folds, stored; and its header.
   SegmentHeader store_sample(uint64_t folds = 4, uint64_t capacity = 1000) {
-    const std::unique_ptr<Segment> segment = make(capacity);
+    ListedSegment segment = make(capacity);
     for (uint64_t i = 0; i < folds; ++i) {
-      change(*segment, i, 200);
-      fold(*segment);
+      change(segment, i, 200);
+      fold(segment);
     }
-    return flush(*segment);
+    return flush(segment);
   }
 
   const FilterOptions options = make_options();
@@ -129,18 +172,18 @@ class SegmentsOfKinds : public ::testing::TestWithParam<FilterKind> {
   uint64_t position = 100;
 };
 
-TEST_P(SegmentsOfKinds, hold_what_pends_and_what_was_folded_as_a_model_does) {
-  const std::unique_ptr<Segment> segment = make(1000);
+TEST_P(SegmentsOfKinds, hold_what_is_listed_and_what_was_folded_as_a_model_does) {
+  ListedSegment segment = make(1000);
   for (uint64_t i = 0; i < 10; ++i) {
-    change(*segment, i, 150);
-    expect_model(*segment);
-    fold(*segment);
-    expect_model(*segment);
+    change(segment, i, 150);
+    expect_model(segment);
+    fold(segment);
+    expect_model(segment);
     if (i % 2 == 0) {
-      const SegmentHeader header = flush(*segment);
-      const std::unique_ptr<Segment> opened = open(header);
-      expect_model(*opened);
-      EXPECT_STATUS(opened->check(blocks, true));
+      const SegmentHeader header = flush(segment);
+      ListedSegment opened = open(header);
+      expect_model(opened);
+      EXPECT_STATUS(opened.check(blocks, true));
     }
   }
   if (multiset()) {
@@ -148,46 +191,46 @@ TEST_P(SegmentsOfKinds, hold_what_pends_and_what_was_folded_as_a_model_does) {
   }
 }
 
-TEST_P(SegmentsOfKinds, merge_runs_and_pending_entries_to_what_the_model_holds) {
+TEST_P(SegmentsOfKinds, merge_runs_and_list_to_what_the_model_holds) {
   const SegmentHeader header = store_sample();
-  const std::unique_ptr<Segment> segment = open(header);
-  change(*segment, 9, 100);
-  EXPECT_TRUE(must(segment->merged(blocks)) == entries_of_model());
+  ListedSegment segment = open(header);
+  change(segment, 9, 100);
+  EXPECT_TRUE(must(segment.merged(blocks)) == entries_of_model());
 }
 
 TEST_P(SegmentsOfKinds, made_anew_of_what_they_merge_hold_the_same) {
-  const std::unique_ptr<Segment> segment = open(store_sample());
-  change(*segment, 9, 100);
-  const std::vector<NetHash> entries = segment->merged(blocks).value();
+  ListedSegment segment = open(store_sample());
+  change(segment, 9, 100);
+  const std::vector<NetHash> entries = segment.merged(blocks).value();
   storage.rows.clear();
-  const std::unique_ptr<Segment> made = make(2000);
+  ListedSegment made = make(2000);
   made->become(entries, position, 5, static_cast<uint64_t>(items_of_model()), true);
-  const SegmentHeader header = flush(*made);
+  const SegmentHeader header = flush(made);
   EXPECT_EQ(header.run_entries, entries.size());
-  const std::unique_ptr<Segment> opened = open(header);
-  expect_model(*opened);
-  EXPECT_STATUS(opened->check(blocks, true));
+  ListedSegment opened = open(header);
+  expect_model(opened);
+  EXPECT_STATUS(opened.check(blocks, true));
 }
 
 TEST_P(SegmentsOfKinds, that_were_opened_fold_to_the_same_blocks) {
-  const std::unique_ptr<Segment> stays = make(1000);
-  change(*stays, 1, 300);
-  fold(*stays);
-  const std::unique_ptr<Segment> opened = open(flush(*stays));
-  change(*stays, 2, 300);
-  fold(*stays);
+  ListedSegment stays = make(1000);
+  change(stays, 1, 300);
+  fold(stays);
+  ListedSegment opened = open(flush(stays));
+  change(stays, 2, 300);
+  fold(stays);
   const MemoryBlocks::Rows before = storage.rows;
-  const SegmentHeader header = flush(*stays);
+  const SegmentHeader header = flush(stays);
   const MemoryBlocks::Rows expected = storage.rows;
   storage.rows = before;
   position -= 300;
   model.clear();
-  change(*opened, 1, 300);  // for the model alone
-  opened->forget_pending();
+  change(opened, 1, 300);  // for the model alone
+  opened.list() = {};
   position -= 300;
-  change(*opened, 2, 300);
-  fold(*opened);
-  EXPECT_EQ(flush(*opened), header);
+  change(opened, 2, 300);
+  fold(opened);
+  EXPECT_EQ(flush(opened), header);
   EXPECT_TRUE(storage.rows == expected);
 }
 
@@ -196,31 +239,43 @@ TEST_P(SegmentsOfKinds, with_another_history_have_another_base_id) {
   for (const bool keeps_hashes : {true, false}) {
     for (uint64_t one = 0; one < 4; ++one) {
       for (uint64_t other = 0; other < 2; ++other) {
-        const std::unique_ptr<Segment> segment = make(1000);
+        ListedSegment segment = make(1000);
         for (const uint64_t i : {one, 10 + other}) {
-          segment->append(hash_of(i));
-          fold(*segment, keeps_hashes);
+          segment.append(hash_of(i));
+          fold(segment, keeps_hashes);
         }
         ++seen[segment->header().base_id];
       }
-      const std::unique_ptr<Segment> segment = make(1000);
+      ListedSegment segment = make(1000);
       const NetHash entry{hash_of(one), 1};
       segment->become(std::span(&entry, 1), 50, 0, 1, keeps_hashes);
       ++seen[segment->header().base_id];
     }
   }
   EXPECT_EQ(seen.size(), 24u) << "I4";
+  for (const bool keeps_hashes : {true, false}) {
+    std::set<uint64_t> orders;
+    for (uint64_t order = 0; order < 3; ++order) {
+      ListedSegment segment = make(1000);
+      for (uint64_t i = 0; i < 3; ++i) {
+        segment.append(hash_of((i + order) % 3));
+      }
+      fold(segment, keeps_hashes);
+      orders.insert(segment->header().base_id);
+    }
+    EXPECT_EQ(orders.size(), 3u) << "I4: pages follow from the order, too";
+  }
 }
 
 TEST_P(SegmentsOfKinds, read_only_the_pages_that_a_hash_needs) {
   const SegmentHeader header = store_sample();
-  const std::unique_ptr<Segment> segment = open(header);
+  ListedSegment segment = open(header);
   ASSERT_EQ(header.pages, segment->filter().pages().page_count());
   storage.calls = {};
-  (void)present(*segment, hash_of(1));
+  (void)segment.present(blocks, hash_of(1));
   EXPECT_LE(storage.calls.blocks_read, segment->filter().places_per_key());
   storage.calls = {};
-  (void)present(*segment, hash_of(1));
+  (void)segment.present(blocks, hash_of(1));
   EXPECT_EQ(storage.calls.reads, 0u);
 }
 
@@ -236,14 +291,12 @@ TEST_P(SegmentsOfKinds, never_take_a_lost_page_for_an_empty_one) {
       }
       storage.rows = good;
       storage.rows.erase(row.first);
-      const std::unique_ptr<Segment> segment = open(header);
+      ListedSegment segment = open(header);
       bool failed = false;
       for (const auto& [hash, count] : model) {
-        if (count <= 0) {
-          continue;
-        }
         failed = failed || !segment->load(blocks, hash).ok();
-        ASSERT_TRUE(failed || segment->probe(hash) == Segment::Answer::kPresent) << "I2";
+        ASSERT_TRUE(failed || count <= 0 || segment->probe(hash) == Segment::Answer::kPresent)
+            << "I2";
       }
       EXPECT_TRUE(failed);
     }
@@ -263,37 +316,37 @@ TEST_P(SegmentsOfKinds, find_each_lost_run_and_each_run_too_many) {
       const int64_t last = id - 1;
       copy_block(last, id);
     }
-    const std::unique_ptr<Segment> segment = open(header);
-    EXPECT_TRUE(fails(segment->merged(blocks), ErrorCode::kCorrupt));
-    EXPECT_FALSE(segment->check(blocks, true).ok());
+    ListedSegment segment = open(header);
+    EXPECT_TRUE(fails(segment.merged(blocks), ErrorCode::kCorrupt));
+    EXPECT_FALSE(segment.check(blocks, true).ok());
   }
 }
 
 TEST_P(SegmentsOfKinds, a_check_finds_runs_that_are_not_in_the_pages) {
-  const std::unique_ptr<Segment> segment = make(1000);
-  change(*segment, 1, 100);
-  fold(*segment);
-  SegmentHeader header = flush(*segment);
-  segment->append(hash_of(100000));
-  fold(*segment);
-  const SegmentHeader later = flush(*segment);
-  EXPECT_TRUE(open(later)->check(blocks, true).ok());
+  ListedSegment segment = make(1000);
+  change(segment, 1, 100);
+  fold(segment);
+  SegmentHeader header = flush(segment);
+  segment.append(hash_of(100000));
+  fold(segment);
+  const SegmentHeader later = flush(segment);
+  EXPECT_TRUE(open(later).check(blocks, true).ok());
   // The segment gets the pages from before the second fold, and the runs from after it.
   MemoryBlocks::Rows rows = storage.rows;
   storage.rows.clear();
   model.clear();
   position = 100;
-  const std::unique_ptr<Segment> again = make(1000);
-  change(*again, 1, 100);
-  fold(*again);
-  header = flush(*again);
+  ListedSegment again = make(1000);
+  change(again, 1, 100);
+  fold(again);
+  header = flush(again);
   for (uint32_t i = header.run_blocks; i < later.run_blocks; ++i) {
     const int64_t id = segment_block(kNumber, kFirstRunPart + i);
     storage.rows[id] = rows.at(id);
   }
   header.run_blocks = later.run_blocks;
   header.run_entries = later.run_entries;
-  EXPECT_FALSE(open(header)->check(blocks, true).ok());
+  EXPECT_FALSE(open(header).check(blocks, true).ok());
 }
 
 TEST_P(SegmentsOfKinds, a_hostile_header_is_corrupt_and_takes_little_memory) {
@@ -335,17 +388,17 @@ TEST_P(SegmentsOfKinds, sums_in_runs_that_overflow_are_corrupt) {
     append_run(header, large);
     ++header.run_entries;
   }
-  const std::unique_ptr<Segment> segment = open(header);
-  const Result<std::vector<NetHash>> merged = segment->merged(blocks);
+  ListedSegment segment = open(header);
+  const Result<std::vector<NetHash>> merged = segment.merged(blocks);
   EXPECT_EQ(merged.ok(), !multiset());
-  EXPECT_FALSE(segment->check(blocks, true).ok() && multiset());
+  EXPECT_FALSE(segment.check(blocks, true).ok() && multiset());
 }
 
 TEST_P(SegmentsOfKinds, a_page_that_takes_a_missing_one_s_place_is_found) {
-  const std::unique_ptr<Segment> segment = make(50000);  // most of its pages have no block
-  change(*segment, 1, 3);
-  fold(*segment);
-  const SegmentHeader header = flush(*segment);
+  ListedSegment segment = make(50000);  // most of its pages have no block
+  change(segment, 1, 3);
+  fold(segment);
+  const SegmentHeader header = flush(segment);
   const int64_t from = storage.rows.lower_bound(segment_block(kNumber, 0))->first;
   ASSERT_LT(from, segment_block(kNumber, kFirstRunPart));
   int64_t to = from;
@@ -359,97 +412,113 @@ TEST_P(SegmentsOfKinds, a_page_that_takes_a_missing_one_s_place_is_found) {
 }
 
 TEST_P(SegmentsOfKinds, too_many_run_blocks_are_not_written_over_others) {
-  const std::unique_ptr<Segment> first = make(1000);
-  change(*first, 7, 200);
-  fold(*first);
-  SegmentHeader header = flush(*first);
+  ListedSegment first = make(1000);
+  change(first, 7, 200);
+  fold(first);
+  SegmentHeader header = flush(first);
   copy_block(segment_block(kNumber, kFirstRunPart), segment_block(kNumber, kFirstOverflowPart - 1));
   header.run_blocks = 1u << 22;
-  const std::unique_ptr<Segment> segment = open(header);
-  change(*segment, 8, 10);
-  fold(*segment);  // the last run has too many entries to be merged
+  ListedSegment segment = open(header);
+  change(segment, 8, 10);
+  fold(segment);  // the last run has too many entries to be merged
   EXPECT_TRUE(fails(segment->write_to(blocks), ErrorCode::kCorrupt));
 }
 
 TEST_P(SegmentsOfKinds, have_runs_that_get_shorter_and_few_of_them) {
-  const std::unique_ptr<Segment> segment = make(100000);
+  ListedSegment segment = make(100000);
   uint64_t key = 0;
   size_t most = 0;
   for (uint64_t i = 0; i < 150; ++i) {
     for (uint64_t added = 0; added < 40; ++added) {
-      segment->append(hash_of(key++));
+      segment.append(hash_of(key++));
     }
     ++position;
-    fold(*segment);
+    fold(segment);
     if (i % 3 != 0) {
       continue;  // the next fold merges runs that are not written yet
     }
-    const SegmentHeader header = flush(*segment);
+    const SegmentHeader header = flush(segment);
     EXPECT_EQ(header.run_entries, key);
     const std::vector<uint64_t> runs = stored_runs();
     for (size_t at = 0; at + 1 < runs.size(); ++at) {
       EXPECT_GT(runs[at], 4 * runs[at + 1]) << "I6";
     }
     most = std::max(most, runs.size());
-    EXPECT_TRUE(open(header)->check(blocks, true).ok());
+    EXPECT_TRUE(open(header).check(blocks, true).ok());
   }
   EXPECT_GE(most, 3u);
   EXPECT_LE(most, 5u) << "of some that are five times as long each, up to 6000 entries";
 }
 
-TEST_P(SegmentsOfKinds, I7_a_check_counts_what_is_loose_with_the_runs) {
-  const std::unique_ptr<Segment> segment = make(1000);
+TEST_P(SegmentsOfKinds, I3_a_check_counts_what_was_applied_with_the_runs) {
+  ListedSegment segment = make(1000);
   for (uint64_t i = 0; i < 300; ++i) {
-    segment->insert_now(hash_of(i % 200), true);
+    segment.append_and_apply(blocks, hash_of(i % 200));
     if (multiset() && i % 3 == 0) {
-      EXPECT_TRUE(segment->remove_now(hash_of(i % 200), true));
+      segment.append_and_apply(blocks, hash_of(i % 200) | kRemoveBit);
     }
     if (i % 100 == 99) {
-      expect_ok(segment->check(blocks, true));
-      expect_ok(segment->keep_loose(blocks));
-      expect_ok(segment->check(blocks, true));
+      expect_ok(segment.check(blocks, true));
+      fold(segment);
+      expect_ok(segment.check(blocks, true));
     }
   }
-  segment->insert_now(hash_of(200), true);
-  expect_ok(segment->check(blocks, true));
-  EXPECT_FALSE(segment->check(blocks, false).ok());
-  segment->insert_now(hash_of(201), false);  // in the pages, neither in a run nor loose
-  EXPECT_TRUE(
-      fails(segment->check(blocks, true), ErrorCode::kCorrupt,
-            multiset() ? "runs of 201 items, expected 202" : "not what is in its pages (I3)"));
+  segment.append_and_apply(blocks, hash_of(200));
+  expect_ok(segment.check(blocks, true));
+  segment.list() = {};  // what is in the pages, and in no run
+  segment.list().append(hash_of(201));
+  EXPECT_TRUE(fails(segment.check(blocks, true), ErrorCode::kCorrupt, "pages (I3)"));
 }
 
-TEST_P(SegmentsOfKinds, I7_a_check_finds_a_loose_entry_that_is_not_in_the_pages) {
-  if (!multiset()) {
-    return;
+// Whatever the portions are in which a list is applied, the pages are the same.
+TEST_P(SegmentsOfKinds, I7_pages_follow_from_the_list_and_not_from_its_portions) {
+  const SegmentHeader header = store_sample(2, 400);
+  std::optional<ListedSegment> whole;
+  for (const size_t portion : {100000u, 1u, 7u, 300u}) {
+    ListedSegment segment = open(header);
+    const Model before = model;
+    change(segment, 77, 900);
+    model = before;
+    expect_ok(segment->load_all(blocks));
+    uint64_t fresh = 0;
+    while (segment->applied() < segment.list().size()) {
+      const size_t end = std::min(segment.list().size(), segment->applied() + portion);
+      fresh += must(segment->apply(segment.list(), end, {}));
+    }
+    EXPECT_TRUE(segment->outgrew()) << "I8";
+    if (whole) {
+      expect_ok((*whole)->expect_same(*segment));
+    } else {
+      whole.emplace(std::move(segment));
+    }
   }
-  const std::unique_ptr<Segment> segment = make(1000);
-  segment->insert_now(hash_of(1), true);
-  segment->insert_now(hash_of(2), true);
-  expect_ok(segment->check(blocks, true));
-  EXPECT_TRUE(segment->remove_now(hash_of(2), false));
-  EXPECT_TRUE(
-      fails(segment->check(blocks, true), ErrorCode::kCorrupt, "runs of 2 items, expected 1"));
 }
 
-TEST_P(SegmentsOfKinds, I7_a_check_finds_what_is_loose_in_a_segment_that_is_stored) {
-  const std::unique_ptr<Segment> segment = open(store_sample());
-  expect_ok(segment->check(blocks, true));
-  expect_ok(segment->load_all(blocks));
-  segment->insert_now(hash_of(1), true);
-  EXPECT_TRUE(fails(segment->check(blocks, true), ErrorCode::kCorrupt, "1 loose entries"));
+TEST_P(SegmentsOfKinds, I7_a_check_finds_what_memory_has_and_the_log_has_not) {
+  const SegmentHeader header = store_sample();
+  ListedSegment segment = open(header);
+  ListedSegment other = open(header);
+  expect_ok(segment.apply(blocks));
+  expect_ok(other.apply(blocks));
+  expect_ok(segment->expect_same(*other));
+  other.append(hash_of(1000));
+  expect_ok(other.apply(blocks));
+  EXPECT_TRUE(fails(segment->expect_same(*other), ErrorCode::kCorrupt));
+  segment.append(hash_of(1001));
+  expect_ok(segment.apply(blocks));
+  EXPECT_TRUE(fails(segment->expect_same(*other), ErrorCode::kCorrupt, "(I7"));
 }
 
 TEST_P(SegmentsOfKinds, a_check_finds_a_run_that_was_not_merged) {
-  const std::unique_ptr<Segment> segment = make(1000);
+  ListedSegment segment = make(1000);
   for (uint64_t i = 0; i < 100; ++i) {
-    segment->append(hash_of(i));
+    segment.append(hash_of(i));
   }
-  fold(*segment);
-  const SegmentHeader header = flush(*segment);
+  fold(segment);
+  const SegmentHeader header = flush(segment);
   ASSERT_EQ(stored_runs(), std::vector<uint64_t>{100});
   // The same entries as two runs, the second of which has a fifth of them.
-  std::vector<NetHash> entries = open(header)->merged(blocks).value();
+  std::vector<NetHash> entries = open(header).merged(blocks).value();
   ASSERT_EQ(entries.size(), 100u);
   const auto checked = [&](size_t first) {
     SegmentHeader two = header;
@@ -459,7 +528,7 @@ TEST_P(SegmentsOfKinds, a_check_finds_a_run_that_was_not_merged) {
     for (const auto& part : {std::span(entries).first(first), std::span(entries).subspan(first)}) {
       append_run(two, part);
     }
-    return open(two)->check(blocks, true);
+    return open(two).check(blocks, true);
   };
   EXPECT_TRUE(checked(81).ok());
   EXPECT_TRUE(fails(checked(80), ErrorCode::kCorrupt, "should have been merged"));
@@ -469,35 +538,35 @@ TEST_P(SegmentsOfKinds, whose_hashes_are_all_removed_have_no_run_left) {
   if (!multiset()) {
     return;
   }
-  const std::unique_ptr<Segment> segment = make(1000);
+  ListedSegment segment = make(1000);
   for (const uint64_t remove : {uint64_t{0}, kRemoveBit}) {
     for (uint64_t i = 0; i < 300; ++i) {
-      segment->append(hash_of(i) | remove);
+      segment.append(hash_of(i) | remove);
     }
     position += 300;
-    fold(*segment);
-    const SegmentHeader header = flush(*segment);
+    fold(segment);
+    const SegmentHeader header = flush(segment);
     EXPECT_EQ(header.run_entries, remove == 0 ? 300u : 0u);
     EXPECT_EQ(header.dead, 0u);
     EXPECT_EQ(stored_runs().size(), remove == 0 ? 1u : 0u);
-    EXPECT_TRUE(open(header)->check(blocks, true).ok());
+    EXPECT_TRUE(open(header).check(blocks, true).ok());
   }
 }
 
 // A key that is added again and again, or comes and goes, leaves its count in one run.
 TEST_P(SegmentsOfKinds, count_no_entry_as_dead_that_a_merge_dropped) {
-  const std::unique_ptr<Segment> segment = make(1000);
+  ListedSegment segment = make(1000);
   for (uint64_t i = 0; i < 20; ++i) {
     for (uint64_t key = 0; key < 50; ++key) {
-      segment->append(hash_of(key) | (multiset() && i % 2 == 1 ? kRemoveBit : 0));
+      segment.append(hash_of(key) | (multiset() && i % 2 == 1 ? kRemoveBit : 0));
     }
     position += 50;
-    fold(*segment);
-    const SegmentHeader header = flush(*segment);
+    fold(segment);
+    const SegmentHeader header = flush(segment);
     EXPECT_LE(header.dead, header.run_entries);
     EXPECT_EQ(header.run_entries, multiset() && i % 2 == 1 ? 0u : 50u);
-    EXPECT_TRUE(open(header)->check(blocks, true).ok());
-    EXPECT_EQ(must(open(header)->count_hashes(blocks)).hashes, header.run_entries);
+    EXPECT_TRUE(open(header).check(blocks, true).ok());
+    EXPECT_EQ(must(open(header)->count_hashes(blocks, {})).hashes, header.run_entries);
   }
 }
 
@@ -508,14 +577,13 @@ class SegmentOverflow : public ::testing::Test {
   // Stores a segment of 30 hashes, each of them 100 times, so that cells overflow.
   void SetUp() override {
     options.page_bytes = 64;
-    auto made = must(Segment::make(options, 0, 0, kNumber, 100));
-    Segment& segment = *made;
+    ListedSegment segment(must(Segment::make(options, 0, 0, kNumber, 3000)));
     for (uint64_t i = 0; i < 3000; ++i) {
       segment.append(test::nth_hash(i % 30));
     }
-    ASSERT_TRUE(segment.fold(blocks, segment.folding(), 3000, true).ok());
-    header = segment.write_to(blocks).value();
-    segment.note_written(header);
+    ASSERT_STATUS(segment.fold(options, blocks, 3000));
+    header = segment->write_to(blocks).value();
+    segment->note_written(header);
     ASSERT_GT(header.overflow_blocks, 2u);
   }
 
@@ -528,19 +596,17 @@ class SegmentOverflow : public ::testing::Test {
 TEST_F(SegmentOverflow, is_read_back_and_counted) {
   auto opened = must(Segment::open(options, blocks, header));
   EXPECT_EQ(opened->filter().overflow().items(), header.overflow_items);
-  EXPECT_STATUS(opened->check(blocks, true));
+  EXPECT_STATUS(opened->check(blocks, {}, true));
 }
 
 TEST_F(SegmentOverflow, shrinks_in_storage_as_in_memory) {
-  auto opened = Segment::open(options, blocks, header);
-  Segment& segment = *opened.value();
-  ASSERT_TRUE(segment.load_all(blocks).ok());
+  ListedSegment segment(must(Segment::open(options, blocks, header)));
   for (uint64_t i = 0; i < 2950; ++i) {
     segment.append(test::nth_hash(i % 30) | kRemoveBit);
   }
-  ASSERT_TRUE(segment.fold(blocks, segment.folding(), 5950, true).ok());
-  const SegmentHeader later = segment.write_to(blocks).value();
-  segment.note_written(later);
+  ASSERT_STATUS(segment.fold(options, blocks, 5950));
+  const SegmentHeader later = segment->write_to(blocks).value();
+  segment->note_written(later);
   EXPECT_LT(later.overflow_blocks, header.overflow_blocks);
   EXPECT_EQ(static_cast<uint32_t>(
                 std::distance(storage.rows.lower_bound(segment_block(kNumber, kFirstOverflowPart)),

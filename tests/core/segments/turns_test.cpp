@@ -38,9 +38,8 @@ class OfTurns : public ::testing::Test {
 
   test::MemoryBlocks storage_;
   FilterOptions options_;
-  Poison poison_;
   FilterBlocks blocks_{options_, Blocks(storage_, options_.seed)};
-  Turns turns_{blocks_, poison_};
+  Turns turns_{blocks_};
 };
 
 TEST_F(OfTurns, fold_the_only_segment_when_more_than_T_entries_pend) {
@@ -48,11 +47,11 @@ TEST_F(OfTurns, fold_the_only_segment_when_more_than_T_entries_pend) {
   ASSERT_GE(turn, 504U);
   add(0, turn);
   finish();
-  EXPECT_EQ(blocks_.pending_entries(), turn);
+  EXPECT_EQ(blocks_.directory().pending_entries(), turn);
   EXPECT_EQ(header(0).number, 0U) << "nothing is folded";
   add(turn, turn + 1);
   finish();
-  EXPECT_EQ(blocks_.pending_entries(), 0U);
+  EXPECT_EQ(blocks_.directory().pending_entries(), 0U);
   EXPECT_EQ(header(0).items, turn + 1);
   EXPECT_EQ(blocks_.items(), turn + 1);
 }
@@ -64,12 +63,12 @@ class OfTurnsOfMany : public OfTurns {
 
 TEST_F(OfTurnsOfMany, I1_it_is_the_turn_of_the_segment_of_which_an_entry_pends_longest) {
   const uint64_t turn = blocks_.turn_entries();
-  const uint64_t leaves = blocks_.leaves();
+  const uint64_t leaves = blocks_.directory().size();
   ASSERT_GT(leaves, 4U);
   uint64_t next = 0;
-  while (blocks_.pending_entries() <= (leaves + 1) * turn / 2) {
-    add(next, next + 1);
+  while (blocks_.directory().pending_entries() <= (leaves + 1) * turn / 2) {
     turns_.begin();  // each in a transaction of its own: none is a load
+    add(next, next + 1);
     ++next;
   }
   const size_t first = blocks_.directory().leaf_of(nth_key(0));
@@ -78,21 +77,21 @@ TEST_F(OfTurnsOfMany, I1_it_is_the_turn_of_the_segment_of_which_an_entry_pends_l
   for (size_t leaf = 0; leaf < leaves; ++leaf) {
     EXPECT_EQ(header(leaf).number != 0, leaf == first) << leaf;
   }
-  EXPECT_EQ(blocks_.pending_entries() + header(first).items, next);
+  EXPECT_EQ(blocks_.directory().pending_entries() + header(first).items, next);
 }
 
 TEST_F(OfTurnsOfMany, a_load_folds_each_segment_once_and_leaves_nothing_pending) {
-  const uint64_t load = 2 * blocks_.leaves() * blocks_.turn_entries();
+  const uint64_t load = 2 * blocks_.directory().size() * blocks_.turn_entries();
   blocks_.root().capacity = 1;  // so the log keeps fewer entries than the load has
   add(0, load);
   EXPECT_FALSE(turns_.loading());
   add(load, load + 1);
   EXPECT_TRUE(turns_.loading());
-  const size_t leaves = blocks_.leaves();
+  const size_t leaves = blocks_.directory().size();
   finish();
   EXPECT_FALSE(turns_.loading());
-  EXPECT_EQ(blocks_.pending_entries(), 0U);
-  EXPECT_EQ(blocks_.leaves(), leaves);
+  EXPECT_EQ(blocks_.directory().pending_entries(), 0U);
+  EXPECT_EQ(blocks_.directory().size(), leaves);
   EXPECT_EQ(blocks_.root().next_number, leaves + 1);
   EXPECT_GT(blocks_.root().first_position, 0U) << "the log began anew (I2)";
 }
@@ -114,11 +113,11 @@ TEST_F(OfTurns, I4_a_failure_in_the_middle_of_a_fold_poisons_and_one_before_it_d
   add(2 * turn, 4 * turn);
   storage_.fail_at(1);  // the poll
   EXPECT_FALSE(turns_.finish().ok());
-  EXPECT_FALSE(poison_.poisoned());
-  EXPECT_EQ(blocks_.pending_entries(), 2 * turn);
+  EXPECT_FALSE(blocks_.poison().poisoned());
+  EXPECT_EQ(blocks_.directory().pending_entries(), 2 * turn);
   storage_.fail_at(2);  // the last run, which is read to be merged
   EXPECT_FALSE(turns_.finish().ok());
-  EXPECT_TRUE(poison_.poisoned());
+  EXPECT_TRUE(blocks_.poison().poisoned());
 }
 
 TEST_F(OfTurns, a_segment_is_made_anew_when_it_is_too_full) {
@@ -181,7 +180,7 @@ TEST_F(OfTurns, a_segment_is_made_anew_when_many_were_removed_that_were_never_ad
   finish();
   uint64_t removed = 0;
   for (uint64_t i = kKeys; header(0).number == 1 && i < 200 * kKeys; ++i) {
-    Segment* const segment = must(blocks_.segment(0));
+    Segment* const segment = must(blocks_.current(0));
     if (segment->probe(nth_key(i)) == Filter::Answer::kPresent) {
       remove(i, i + 1);
       ++removed;
@@ -193,7 +192,7 @@ TEST_F(OfTurns, a_segment_is_made_anew_when_many_were_removed_that_were_never_ad
   EXPECT_EQ(header(0).number, 2U);
   EXPECT_EQ(header(0).items, kKeys);
   EXPECT_EQ(blocks_.items(), kKeys);
-  const Result<Segment*> segment = blocks_.segment(0);
+  const Result<Segment*> segment = blocks_.current(0);
   for (uint64_t i = 0; i < kKeys; ++i) {
     ASSERT_EQ(segment.value()->probe(nth_key(i)), Filter::Answer::kPresent) << i;
   }
@@ -207,14 +206,14 @@ TEST_F(OfTurnsOfMany, a_transaction_that_made_a_segment_anew_leaves_the_others_t
     add(next, next + kRows);
     const uint64_t number = blocks_.root().next_number;
     finish();
-    const uint64_t due = (blocks_.leaves() + 1) * blocks_.turn_entries() / 2;
-    if (blocks_.pending_entries() > due) {
+    const uint64_t due = (blocks_.directory().size() + 1) * blocks_.turn_entries() / 2;
+    if (blocks_.directory().pending_entries() > due) {
       EXPECT_GE(blocks_.root().next_number, number + 1);
       ++left;
     }
-    ASSERT_LE(blocks_.pending_entries(), due + due / 4);
+    ASSERT_LE(blocks_.directory().pending_entries(), due + due / 4);
   }
-  EXPECT_GT(left, blocks_.leaves() / 4);
+  EXPECT_GT(left, blocks_.directory().size() / 4);
 }
 
 }  // namespace

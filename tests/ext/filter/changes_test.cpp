@@ -300,8 +300,10 @@ TEST_F(Changes, lead_from_unique_to_unique_without_hashes) {
     for (const std::string growth : {"off", "on"}) {
       const std::string what = kind + growth;
       db.run("DROP TABLE IF EXISTS a; DROP TABLE IF EXISTS b");
-      db.run("CREATE VIRTUAL TABLE a USING {}unique = on, capacity = 3000, seed = 6, growth = {})",
-             kind, growth);
+      db.run(
+          "CREATE VIRTUAL TABLE a USING {}unique = on, capacity = 3000, seed = 6, fpr = 1e-6,"
+          " growth = {})",
+          kind, growth);
       db.run("INSERT INTO a " + numbers(1, 1000));
       db.run("CREATE VIRTUAL TABLE b USING {}unique = on, growth = off)", kind);
       db.run(command("b", "import", image_of(db, "a")));
@@ -518,7 +520,7 @@ TEST_F(Changes, repair_a_copy_though_as_many_items_come_as_go) {
       "CREATE VIRTUAL TABLE o USING bloom_filter(counting = on, unique = on, capacity = 20000,"
       " fpr = 0.25, seed = 1)");
   one.run("CREATE VIRTUAL TABLE c USING bloom_filter(counting = on, unique = on)");
-  one.run("INSERT INTO o " + numbers(1, 6000));
+  one.run("INSERT OR IGNORE INTO o " + numbers(1, 6000));
   one.run(command("c", "import", "filter_export('o')"));
   const auto absent = [&one](const char* table) { return 6000 - present(one, 1, 6000, table); };
   int64_t key = 100000;
@@ -535,7 +537,7 @@ TEST_F(Changes, repair_a_copy_though_as_many_items_come_as_go) {
     }
     one.run(
         "CREATE TEMP TABLE again AS SELECT i FROM ({}) WHERE NOT filter_contains('o', i)"
-        " LIMIT {}; INSERT INTO o SELECT i FROM again; DROP TABLE again",
+        " LIMIT {}; INSERT OR IGNORE INTO o SELECT i FROM again; DROP TABLE again",
         numbers(1, 6000), removed);
     one.run("COMMIT");
     one.run(command("c", "apply", "filter_changes('o', filter_mark('c'))"));

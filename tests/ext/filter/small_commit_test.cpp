@@ -32,8 +32,8 @@ class SmallCommit : public testing::TestWithParam<const char*> {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, SmallCommit,
                          testing::Values("cuckoo_filter(k", "cuckoo_filter(k, growth = off",
-                                         "cuckoo_filter(k, unique = on", "bloom_filter(k",
-                                         "bloom_filter(k, layout = blocked",
+                                         "cuckoo_filter(k, unique = on, fpr = 1e-9",
+                                         "bloom_filter(k", "bloom_filter(k, layout = blocked",
                                          "bloom_filter(k, counting = on",
                                          "cuckoo_filter(k, generations = 3"),
                          kParameterName);

@@ -177,7 +177,7 @@ TEST_F(UniqueFilter, takes_each_hash_of_a_source_a_merge_or_an_import_once) {
   const auto expect_each_once = [&](const char* table) { EXPECT_EQ(count(table), 2000); };
   for (const std::string module :
        {"cuckoo_filter(u", "bloom_filter(u", "bloom_filter(u, counting = on"}) {
-    const std::string using_module = module + ", seed = 5, fpr = 0.0003";  // no two keys look alike
+    const std::string using_module = module + ", seed = 5, fpr = 1e-6";  // no two keys look alike
     db.run("CREATE VIRTUAL TABLE f USING {}, source = s(u), triggers = off, unique = on)",
            using_module);
     expect_each_once("f");

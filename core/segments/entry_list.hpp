@@ -1,0 +1,69 @@
+// Entries of the log, in their order: those of a segment that are not folded yet, those that are in
+// no stored row yet, or those behind a place of the log. Most entries count once, so the others
+// have their counts apart.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/key_hash.hpp"
+#include "core/base/large_memory.hpp"
+#include "core/base/poll.hpp"
+#include "core/base/result.hpp"
+#include "core/segments/hash_sum.hpp"
+#include "core/stored/log_entry.hpp"
+
+namespace cuckoo::segments {
+
+// An entry is a logged hash, with the lowest bit set for a remove (core/stored/log_entry.hpp).
+class EntryList {
+ public:
+  bool empty() const noexcept { return entries_.empty(); }
+  size_t size() const noexcept { return entries_.size(); }
+  uint64_t operator[](size_t index) const noexcept { return entries_[index]; }
+  std::span<const uint64_t> entries() const noexcept { return entries_; }
+  // The further occurrences of some entries, ascending.
+  std::span<const MoreCopies> more() const noexcept { return more_; }
+  int64_t items() const noexcept { return items_; }  // adds minus removes
+
+  // If one of these throws, nothing has changed.
+  void reserve(size_t entries) { entries_.reserve(entries); }
+  void append(uint64_t entry) {
+    entries_.push_back(entry);
+    items_ += (entry & kRemoveBit) == 0 ? 1 : -1;
+  }
+  void append(uint64_t entry, uint64_t copies) {
+    if (copies == 1) [[likely]] {
+      append(entry);
+    } else {
+      append_copies(entry, copies);
+    }
+  }
+  void clear() noexcept;  // keeps the memory
+
+  // Returns a hash of the list and of `seed`.
+  uint64_t hash(uint64_t seed) const noexcept;
+  // Does it begin with the first `count` entries of the other list, which has as many?
+  bool begins_with(const EntryList& other, size_t count) const noexcept;
+  size_t memory_bytes() const noexcept;
+
+ private:
+  void append_copies(uint64_t entry, uint64_t copies);
+
+  LargeVector<uint64_t> entries_;
+  std::vector<MoreCopies> more_;
+  int64_t items_ = 0;
+};
+
+// Returns the first `count` entries of the list, ascending and summed by hash (HashSums). The
+// hashes must have their first `depth` bits in common. kInterrupted: the poll stopped it.
+Result<std::vector<NetHash>> sums_of(const EntryList& list, size_t count, HashWidth width,
+                                     unsigned depth, bool multiset, const Poll& poll = nullptr);
+// Returns the different hashes of the entries, ascending. They must have their first `depth` bits
+// in common.
+LargeVector<uint64_t> different_hashes(std::span<const uint64_t> entries, HashWidth width,
+                                       unsigned depth);
+
+}  // namespace cuckoo::segments
