@@ -343,7 +343,8 @@ Result<bool> Directory::read(const Blocks& blocks, const Root& root, Known known
             (!old.pending.empty() && old.first_pending >= root.folded_to));
   };
   const auto never_used = [&](size_t i) {
-    return same_place(i) && leaves_[i].untouched() && leaves[i].header->number == 0;
+    return same_place(i) && leaves_[i].header->number == 0 && leaves_[i].pending.empty() &&
+           leaves[i].header->number == 0;
   };
   std::vector<size_t> pending;  // the leaves that have entries still
   bool complete = root.folded_to >= known.folded_to;

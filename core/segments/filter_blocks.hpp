@@ -26,7 +26,7 @@
 //   I5  items() are those of the filter as it is now. In a set an add counts when it is applied:
 //       only its segment knows whether the hash was present. The first `counted` entries of a leaf
 //       are counted; all leaves with further ones are in uncounted_, and all their pages are in
-//       memory.
+//       memory. It is at most three times as long as there are leaves.
 #pragma once
 
 #include <cstdint>
@@ -96,12 +96,13 @@ class FilterBlocks {
   // Comes before an add to a set.
   Status expect_add(uint64_t hash);
   uint64_t items() const {
-    if (!uncounted_.empty() && !count_all().ok()) {
+    if (!uncounted_.empty() && !count_all(Polls::kNo).ok()) {
       poison_.poison();  // without that number nothing may be written
     }
     return items_;
   }
-  Status count_all() const;  // after it, items() does nothing but return them
+  enum class Polls : bool { kNo, kYes };
+  Status count_all(Polls polls = Polls::kYes) const;  // after it, items() does nothing else
   // Returns the items if all adds that are not counted yet were of new ones.
   uint64_t most_items() const noexcept { return items_ + uncounted_adds_; }
   void set_items(uint64_t items) noexcept { items_ = items; }  // all are counted
@@ -118,7 +119,7 @@ class FilterBlocks {
   Result<Segment*> segment(size_t index) const;
   // … and applies all of its list. A failure leaves it with what was applied, drops it, or poisons
   // the filter.
-  Result<Segment*> current(size_t index) const;
+  Result<Segment*> current(size_t index, Polls polls = Polls::kYes) const;
   Result<Segment*> current_of(uint64_t hash) const { return current(directory_.leaf_of(hash)); }
   // Counts all of the list of a set's leaf, though it may outgrow its segment by far.
   Status count(size_t index) const;
@@ -211,7 +212,8 @@ class FilterBlocks {
   Segment::Applying applying(bool stops = false) const noexcept {
     return {keeps_hashes(), logged_, stops};
   }
-  Status apply_list(Directory::Leaf& leaf, size_t end, bool stops = false) const;
+  Status apply_list(Directory::Leaf& leaf, size_t end, Polls polls, bool stops = false) const;
+  void note_uncounted(size_t index);
   void drop_uncounted() const noexcept {
     uncounted_.clear();
     uncounted_adds_ = 0;

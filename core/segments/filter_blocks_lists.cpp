@@ -21,7 +21,8 @@ Result<bool> FilterBlocks::read_directory(uint64_t known) {
   CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, limits_for(*options_, root.capacity));
   CUCKOO_ASSIGN_OR_RETURN(const bool complete,
                           directory_.read(storage_, root, {known, root_.folded_to}));
-  if (limits.words != limits_.words || limits.share != limits_.share) {
+  if (limits.words != limits_.words || limits.share != limits_.share ||
+      root.hashless != root_.hashless) {
     directory_.drop_shares();
   }
   limits_ = limits;
@@ -100,7 +101,7 @@ void FilterBlocks::append(uint64_t entry, uint64_t copies) {
   if (!options_->multiset()) {
     const Directory::Leaf& leaf = directory_.leaf(index);
     if (leaf.counted == leaf.pending.size()) {
-      uncounted_.push_back(index);
+      note_uncounted(index);
     }
     ++uncounted_adds_;
   }
@@ -109,6 +110,21 @@ void FilterBlocks::append(uint64_t entry, uint64_t copies) {
   }
   directory_.append(index, position, entry, copies);
   changed_ = true;
+}
+
+// A leaf that was counted meanwhile is noted again. So now and then, those that need not be there
+// are dropped.
+void FilterBlocks::note_uncounted(size_t index) {
+  constexpr size_t kFew = 64;
+  if (uncounted_.size() >= kFew + 2 * directory_.size()) {
+    std::erase_if(uncounted_, [this](size_t noted) {
+      return noted >= directory_.size() ||
+             directory_.leaf(noted).counted == directory_.leaf(noted).pending.size();
+    });
+    std::ranges::sort(uncounted_);
+    uncounted_.erase(std::unique(uncounted_.begin(), uncounted_.end()), uncounted_.end());
+  }
+  uncounted_.push_back(index);
 }
 
 Status FilterBlocks::expect_add(uint64_t hash) {
@@ -122,11 +138,12 @@ Status FilterBlocks::expect_add(uint64_t hash) {
 }
 
 // If a leaf was folded, split or replaced meanwhile, its adds are counted.
-Status FilterBlocks::count_all() const {
+Status FilterBlocks::count_all(Polls polls) const {
   for (const size_t index : uncounted_) {
     if (index < directory_.size()) {
       const Directory::Leaf& leaf = directory_.leaf(index);
-      CUCKOO_TRY(leaf.counted < leaf.pending.size() ? current(index).take_status() : Status());
+      CUCKOO_TRY(leaf.counted < leaf.pending.size() ? current(index, polls).take_status()
+                                                    : Status());
     }
   }
   drop_uncounted();
@@ -145,7 +162,7 @@ Result<Segment*> FilterBlocks::segment(size_t index) const {
 
 // Applies the list of the leaf's segment up to `end`. What fails leaves the segment out of memory,
 // from which it is read again. If it is not stored as of F yet, the filter is poisoned instead.
-Status FilterBlocks::apply_list(Directory::Leaf& leaf, size_t end, bool stops) const {
+Status FilterBlocks::apply_list(Directory::Leaf& leaf, size_t end, Polls polls, bool stops) const {
   constexpr size_t kEntriesPerPoll = size_t{1} << 14;
   struct UnlessDone {
     Directory::Leaf& leaf;
@@ -174,7 +191,7 @@ Status FilterBlocks::apply_list(Directory::Leaf& leaf, size_t end, bool stops) c
     if (leaf.segment->applied() < part) {
       break;  // it stopped
     }
-    if (part < end) {
+    if (part < end && polls == Polls::kYes) {
       CUCKOO_TRY(poll());
     }
   }
@@ -183,12 +200,12 @@ Status FilterBlocks::apply_list(Directory::Leaf& leaf, size_t end, bool stops) c
 
 // Pages are shared when this connection follows another one. Those of its own transaction change
 // again soon.
-Result<Segment*> FilterBlocks::current(size_t index) const {
+Result<Segment*> FilterBlocks::current(size_t index, Polls polls) const {
   CUCKOO_ASSIGN_OR_RETURN(Segment* const found, segment(index));
   Directory::Leaf& leaf = directory_.leaf(index);
   if (!leaf.is_current()) {
     CUCKOO_TRY(found->load_all(storage_));
-    CUCKOO_TRY(apply_list(leaf, leaf.pending.size()));
+    CUCKOO_TRY(apply_list(leaf, leaf.pending.size(), polls));
     if (!changed_) {
       found->share_pages();
     }
@@ -202,10 +219,10 @@ Status FilterBlocks::count(size_t index) const {
     return {};
   }
   CUCKOO_TRY(leaf.segment->load_all(storage_));
-  CUCKOO_TRY(apply_list(leaf, leaf.pending.size(), true));
+  CUCKOO_TRY(apply_list(leaf, leaf.pending.size(), Polls::kYes, true));
   const Segment& segment = *leaf.segment;
   if (const size_t size = leaf.pending.size(); leaf.counted < size) {  // it outgrew before
-    const uint64_t counted = std::max<uint64_t>(leaf.counted, segment.applied());
+    const size_t counted = std::max<size_t>(leaf.counted, segment.applied());
     items_ += segment.count_rest(leaf.pending, size) - segment.count_rest(leaf.pending, counted);
     leaf.counted = static_cast<uint32_t>(size);
   }

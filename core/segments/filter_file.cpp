@@ -351,6 +351,9 @@ Status check_segments(FilterBlocks& stored, const FilterBlocks& memory) {
   const bool keeps_hashes = memory.keeps_hashes();
   uint64_t items = 0;
   uint64_t blocks = 0;
+  if (memory.directory().size() != stored.directory().size()) {
+    return corrupt("a directory in memory that is not what is stored");
+  }
   for (size_t i = 0; i < stored.directory().size(); ++i) {
     const Directory::Leaf& leaf = stored.directory().leaf(i);
     const Directory::Leaf& known = memory.directory().leaf(i);

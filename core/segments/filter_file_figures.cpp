@@ -24,14 +24,14 @@ void visit_filters(const FilterOptions& options, const FilterBlocks& blocks, boo
   std::unique_ptr<Filter> made;  // mostly the next leaf has the same geometry
   for (size_t i = 0; i < blocks.directory().size(); ++i) {
     const Directory::Leaf& leaf = blocks.directory().leaf(i);
-    if (leaf.segment != nullptr && (lists || leaf.segment->applied() == 0 || leaf.touched)) {
+    if (leaf.segment != nullptr && (lists || leaf.segment->applied() == 0)) {
       visit(leaf.segment->header(), leaf, leaf.segment->filter());
       continue;
     }
     SegmentHeader header = leaf.current();
     if (header.number == 0) {
       header.capacity = blocks.limits().share;
-    } else if (header.overflow_blocks > 0) {
+    } else if (header.overflow_blocks > 0 && !leaf.touched) {
       const Result<std::unique_ptr<Segment>> segment =
           Segment::open(options, blocks.storage(), header);
       if (segment.ok()) {
@@ -52,6 +52,9 @@ void visit_filters(const FilterOptions& options, const FilterBlocks& blocks, boo
       made = std::move(fresh.value());
     }
     made->set_occupied(header.occupied);
+    const OverflowTable* const unwritten =
+        leaf.segment != nullptr ? leaf.segment->unwritten_overflow() : nullptr;
+    made->overflow() = unwritten != nullptr ? *unwritten : OverflowTable();
     visit(header, leaf, *made);
   }
 }

@@ -1,6 +1,7 @@
 #include "core/segments/log.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -17,6 +18,11 @@ void pass(Log::LastRow& last) noexcept {
   ++last.number;
 }
 
+// The library compares bytes of this type one by one.
+bool equal_bytes(std::span<const std::byte> a, std::span<const std::byte> b) noexcept {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
+}
+
 // Returns whether a row begins with all of another one, which may be its older state.
 bool begins_with(const LogRow& row, const LogRow& older) noexcept {
   if (row.header.chain != older.header.chain || row.header.position != older.header.position ||
@@ -24,8 +30,7 @@ bool begins_with(const LogRow& row, const LogRow& older) noexcept {
     return false;
   }
   const LogRow begin = row.first(older.size());
-  return std::ranges::equal(begin.entries, older.entries) &&
-         std::ranges::equal(begin.counts, older.counts);
+  return equal_bytes(begin.entries, older.entries) && equal_bytes(begin.counts, older.counts);
 }
 
 }  // namespace

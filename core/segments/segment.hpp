@@ -37,7 +37,8 @@
 //       that is stored depends on what was asked.
 //   I8  it outgrew exactly when Filter::outgrown() was true after one of these entries. Only then
 //       adds are beyond the pages; each add is in the pages or beyond them, never in both. Of each
-//       hash, owed_ counts by how many the removes from the pages exceed the adds to them, since F.
+//       hash, owed_ counts the removes from the pages since then, and by how many they exceeded the
+//       adds before, less the adds to the pages since then.
 //
 // Operations
 //   apply()   puts entries of the list into the pages
@@ -152,6 +153,11 @@ class Segment {
   bool is_empty() const noexcept {
     return header_.items == 0 && header_.run_entries == 0 && header_.digest == 0 &&
            header_.occupied == 0;
+  }
+  // Returns its overflow table as of F, if that was not written yet and the list changed it; else
+  // null.
+  const OverflowTable* unwritten_overflow() const noexcept {
+    return unwritten_ != nullptr ? &unwritten_->overflow : nullptr;
   }
   // Returns about how many entries of the runs a merge would drop once the list is in a run.
   uint64_t dead() const noexcept { return header_.dead + ahead_.dead; }

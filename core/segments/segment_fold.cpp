@@ -309,11 +309,15 @@ Result<uint64_t> Segment::apply(const EntryList& list, size_t end, const Applyin
   }
   const uint64_t capacity = header_.capacity;
   uint64_t fresh = 0;
+  size_t adds_end = 0;  // adds of one occurrence reach up to there
   Copies copies(list.more());
   while (applied_ < end && !(how.stops && outgrew_)) {
     const uint64_t entry = list[applied_];
     const uint64_t hash = entry & ~kRemoveBit;
-    size_t together = outgrew_ ? 1 : std::max<size_t>(single_adds(list, applied_, end), 1);
+    if (adds_end <= applied_) {
+      adds_end = applied_ + std::max<size_t>(single_adds(list, applied_, end), 1);
+    }
+    size_t together = outgrew_ ? 1 : adds_end - applied_;
     while (together > 1 && how.keeps_hashes &&
            filter_->may_outgrow(items(), together - 1, capacity)) {
       together /= 2;
@@ -365,6 +369,10 @@ void Segment::note_entries(std::span<const NetHash> entries) noexcept {
 // The pages follow from the order of the list, so base_id does, too.
 Status Segment::fold(const Blocks& blocks, const EntryList& list, std::span<const NetHash> sums,
                      uint64_t position, bool keeps_hashes) {
+  if (outgrew_) {
+    return corrupt("segment " + std::to_string(header_.number) +
+                   ": adds beyond its pages, expected none in a segment that is not made anew");
+  }
   uint64_t dead = this->dead();
   header_.base_id = list.hash(header_.base_id);
   if (keeps_hashes) {

@@ -48,6 +48,7 @@ Status Turns::fold_all() {
   while (blocks_.directory().pending_entries() > 0) {
     CUCKOO_TRY(fold_oldest());
   }
+  CUCKOO_TRY(blocks_.count_all());  // none is left
   return blocks_.poison().changing([this]() -> Status {
     restart_long_log();
     blocks_.note_root();
@@ -62,7 +63,7 @@ Status Turns::fold(size_t index) {
   const bool keeps_hashes = blocks_.keeps_hashes();
   CUCKOO_ASSIGN_OR_RETURN(Segment * found, blocks_.segment(index));
   std::vector<NetHash> sums;
-  if (keeps_hashes || blocks_.logged()) {  // otherwise nobody asks for them
+  if (keeps_hashes) {  // otherwise nobody asks for them
     CUCKOO_ASSIGN_OR_RETURN(
         sums, sums_of(leaf.pending, leaf.pending.size(), blocks_.options().width, leaf.depth,
                       blocks_.options().multiset(), [this] { return blocks_.poll(); }));
@@ -130,6 +131,7 @@ Status Turns::settle(size_t index) {
       blocks_.keeps_hashes() ? std::max(kFewest, segment->header().capacity / kPart) : kFewest;
   const size_t entries = blocks_.directory().leaf(index).pending.size();
   const bool due = segment->header().number == 0 || segment->outgrew() || entries >= many;
+  begin();
   return entries > 0 && due ? fold(index) : Status();
 }
 

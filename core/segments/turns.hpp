@@ -51,9 +51,10 @@ class Turns {
   }
   bool loading() const noexcept { return loading_; }
 
-  // Comes before an entry is appended, and does what is due (I3).
+  // Comes before an entry is appended, and does what is due (I3). A filter that settles after each
+  // change has no long lists.
   Status make_way() {
-    if (blocks_.directory().pending_entries() >= kMostPending) [[unlikely]] {
+    if (appended_ > 0 && blocks_.directory().pending_entries() >= kMostPending) [[unlikely]] {
       return fold_all();
     }
     loading_ = loading_ || is_load(appended_);

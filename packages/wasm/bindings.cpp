@@ -24,6 +24,7 @@
 #include "core/filter/cuckoo_filter.hpp"
 #include "core/ring/hash_ring.hpp"
 #include "core/segments/decide.hpp"
+#include "core/segments/entry_list.hpp"
 #include "core/segments/segment.hpp"
 #include "core/stored/log_entry.hpp"
 #include "packages/wasm/answer.hpp"
@@ -69,12 +70,12 @@ class DrawnFilter {
 
   // A new hash, or what looks like one that is there. All of it is in the pages then.
   Status insert(uint64_t hash) {
-    segment_->append(hash);
+    list_.append(hash);
     return settle();
   }
   Status insert_lines(std::string_view keys) {
     CUCKOO_TRY(for_each_line(keys, [&](std::string_view key) -> Status {
-      segment_->append(hash(key));
+      list_.append(hash(key));
       return {};
     }));
     return settle();
@@ -86,7 +87,7 @@ class DrawnFilter {
     if (!contains(hash)) {
       return false;
     }
-    segment_->append(hash | kRemoveBit);
+    list_.append(hash | kRemoveBit);
     CUCKOO_TRY(settle());
     return true;
   }
@@ -116,17 +117,18 @@ class DrawnFilter {
                             segments::Segment::make(options_, 0, 0, ++segments_made_, capacity));
     return {};
   }
-  // Folds what is pending; where that is too much, it makes a larger segment of all.
+  // Folds the list; where that is too much, it makes a larger segment of all.
   Status settle() {
-    const segments::Segment::Folding folding = segment_->folding();
-    if (!segment_->would_outgrow(folding)) {
-      CUCKOO_TRY(segment_->fold(blocks_, folding, ++position_, true));
-      if (!segment_->outgrown()) {
-        return {};
-      }
+    const segments::EntryList list = std::exchange(list_, {});
+    CUCKOO_TRY(segment_->apply(list, list.size(), {.stored = false}).take_status());
+    if (!segment_->outgrew()) {
+      CUCKOO_ASSIGN_OR_RETURN(
+          const std::vector<segments::NetHash> sums,
+          segments::sums_of(list, list.size(), options_.width, 0, options_.multiset()));
+      return segment_->fold(blocks_, list, sums, ++position_, true);
     }
     CUCKOO_ASSIGN_OR_RETURN(const std::vector<segments::NetHash> entries,
-                            segment_->merged(blocks_));
+                            segment_->merged(blocks_, list));
     const uint64_t keys =
         segments::needed_for(entries, traits_of(options_.spec.kind).slot_per_item);
     const uint64_t before = header().base_id;
@@ -140,6 +142,7 @@ class DrawnFilter {
   NoStorage nothing_;
   segments::Blocks blocks_;
   std::unique_ptr<segments::Segment> segment_;
+  segments::EntryList list_;  // what came since settle()
   uint64_t segments_made_ = 0;
   uint64_t position_ = 0;
 };

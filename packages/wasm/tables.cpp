@@ -54,7 +54,7 @@ std::string segment_text(const segments::Directory::Leaf& leaf) {
   return "{\"prefix\":" + std::to_string(prefix) + field("depth", leaf.depth) +
          field("number", header.number) + field("capacity", header.capacity) +
          field("items", header.items) + field("overflow", header.overflow_items) +
-         field("run_entries", header.run_entries) + field("pending", leaf.pending) + "}";
+         field("run_entries", header.run_entries) + field("pending", leaf.pending.size()) + "}";
 }
 
 // Read from the shadow table, as a connection that opens the filter reads them.
@@ -70,7 +70,7 @@ Result<std::string> segments_text(LiveFilter& table) {
   return "{\"segments\":" +
          list(leaves, [&](size_t leaf) { return segment_text(directory.leaf(leaf)); }) +
          field("most_keys", blocks.limits().keys) + field("turn", blocks.turn_entries()) +
-         field("pending", blocks.pending_entries()) + "}";
+         field("pending", directory.pending_entries()) + "}";
 }
 
 std::string index_text(const SlotCache& cache) {

@@ -293,6 +293,57 @@ TEST(FilterFileFollow, a_reader_follows_the_same_keys_in_another_order) {
   }
 }
 
+// A segment that was never folded got the same entries twice: while the filter kept no hashes, and,
+// after a 'clear' that is rolled back, while it kept some. There its pages took fewer of them.
+TEST(FilterFileFollow, a_roll_back_to_a_filter_without_hashes_leaves_no_segment_that_kept_them) {
+  for (const FilterKind kind : test::kLoggedKinds) {
+    const FilterOptions options = small_segments(kind, true, 10000);
+    MemoryBlocks storage;
+    NewFile file(options, storage);
+    ASSERT_GT(file.segments(), 1U);
+    const uint64_t share = options.capacity / file.segments();
+    const auto segment_of = [&](uint64_t hash) { return file.leaf_of(hash).prefix; };
+    const uint64_t full = segment_of(nth_key(0));
+    uint64_t imported = 100'000;
+    while (segment_of(nth_key(imported)) == full) {
+      ++imported;
+    }
+    take_in(file, imported, 1, true);
+    expect_ok(commit(file));
+    ASSERT_FALSE(file.keeps_hashes());
+    std::vector<uint64_t> keys;  // more than a segment is made for
+    for (uint64_t i = 0; keys.size() < 2 * share; ++i) {
+      if (segment_of(nth_key(i)) == full) {
+        keys.push_back(nth_key(i));
+      }
+    }
+    const auto insert = [&] {
+      for (const uint64_t key : keys) {
+        const Status added = file.insert(key);
+        ASSERT_TRUE(added.ok() || added.error().code == ErrorCode::kFull);
+      }
+    };
+    insert();
+    expect_ok(file.flush());
+    const MemoryBlocks::Rows saved = storage.rows;
+    expect_ok(file.clear());
+    insert();
+    (void)must(file.load_and_probe(keys[0]));
+    storage.rows = saved;
+    file.forget();
+    expect_ok(file.refresh());
+    (void)file.insert(keys[0]);
+    expect_ok(file.fold_all());
+    expect_ok(commit(file));
+    expect_ok(file.check());
+    OpenedFile other(options, storage);
+    expect_ok(other.check());
+    for (size_t i = 0; i < keys.size(); ++i) {
+      ASSERT_EQ(must(other.load_and_probe(keys[i])), must(file.load_and_probe(keys[i]))) << i;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace segments_filter_file_follow_test
 }  // namespace cuckoo::segments
