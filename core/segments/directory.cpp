@@ -191,6 +191,28 @@ std::vector<EntryList> Directory::take_pending() {
   return lists;
 }
 
+Status Directory::check() const {
+  uint64_t entries = 0;
+  size_t linked = 0;
+  uint32_t before = Leaf::kNone;
+  for (uint32_t i = first_; i != Leaf::kNone && linked <= leaves_.size(); i = leaves_[i].behind) {
+    const Leaf& leaf = leaves_[i];
+    if (leaf.pending.empty() || leaf.before != before ||
+        (before != Leaf::kNone && leaf.first_pending < leaves_[before].first_pending)) {
+      return corrupt("the directory: a leaf in the wrong place of the linked ones (I5)");
+    }
+    entries += leaf.pending.size();
+    before = i;
+    ++linked;
+  }
+  const auto with_entries =
+      std::ranges::count_if(leaves_, [](const Leaf& leaf) { return !leaf.pending.empty(); });
+  return entries == pending_ && before == last_ && linked == static_cast<size_t>(with_entries)
+             ? Status()
+             : corrupt("the directory: " + std::to_string(pending_) +
+                       " pending entries, expected those of all its lists (I5)");
+}
+
 uint64_t Directory::folded_to() const noexcept {
   uint64_t most = 0;
   for (const Leaf& leaf : leaves_) {

@@ -21,7 +21,7 @@
 //       its leaf's header names. Storage can go back to before a fold, by ROLLBACK or by a backup
 //       that is put back: then read() returns false, and who called it reads the log again.
 //   I5  the leaves whose lists are not empty are linked, in the order in which the first of their
-//       entries came.
+//       entries came. pending_entries() are those of all lists.
 #pragma once
 
 #include <algorithm>
@@ -77,8 +77,9 @@ class Directory {
     unsigned depth = 0;
     StoredHeader header;  // number 0: it has none
     std::unique_ptr<Segment> segment;
-    EntryList pending;     // its entries from F on; segment->applied() of them are in the pages
-    uint32_t counted = 0;  // of a set: so many of these are in the filter's items
+    EntryList pending;  // its entries from F on; segment->applied() of them are in the pages
+    // Of a set: so many of these are in the filter's items. All that came from storage are.
+    uint32_t counted = 0;
     uint64_t first_pending = 0;  // the position in the log of the first one
     static constexpr uint32_t kNone = ~uint32_t{0};
     uint32_t before = kNone, behind = kNone;  // I5
@@ -146,9 +147,11 @@ class Directory {
   // Drops the segments that were never folded, because shares are of another size from now on, or
   // keep hashes where they kept none, or the other way round.
   void drop_shares() noexcept;
-  // Empties all lists, and returns them, by leaf. A segment still has what was applied of its own.
+  // Takes all lists away, and returns them, by leaf. Each segment keeps the entries that were
+  // applied to its pages. After a roll-back, its new list may lack some of these.
   std::vector<EntryList> take_pending();
   uint64_t pending_entries() const noexcept { return pending_; }  // of all leaves
+  Status check() const;                                           // I5
   // Returns the greatest F of the stored headers.
   uint64_t folded_to() const noexcept;
 

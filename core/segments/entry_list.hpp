@@ -1,6 +1,6 @@
-// Entries of the log, in their order: those of a segment that are not folded yet, those that are in
-// no stored row yet, or those behind a place of the log. Most entries count once, so the others
-// have their counts apart.
+// A list of entries of the log, in their order. A segment has one, of its entries that are not
+// folded yet. The log has one, of the entries that are in no stored row yet. Most entries count
+// once. The counts of the others are kept beside them.
 #pragma once
 
 #include <cstddef>

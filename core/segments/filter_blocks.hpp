@@ -26,7 +26,7 @@
 //   I5  items() are those of the filter as it is now. In a set an add counts when it is applied:
 //       only its segment knows whether the hash was present. The first `counted` entries of a leaf
 //       are counted; all leaves with further ones are in uncounted_, and all their pages are in
-//       memory. It is at most three times as long as there are leaves.
+//       memory. Its length is bounded by the number of leaves.
 #pragma once
 
 #include <cstdint>
@@ -117,8 +117,8 @@ class FilterBlocks {
   // --- segments
   // Returns that of a leaf; opens or makes it if it is not in memory.
   Result<Segment*> segment(size_t index) const;
-  // … and applies all of its list. A failure leaves it with what was applied, drops it, or poisons
-  // the filter.
+  // … with all of its list applied. After a failure a part of the list is applied, or the segment
+  // is out of memory, or the filter is poisoned.
   Result<Segment*> current(size_t index, Polls polls = Polls::kYes) const;
   Result<Segment*> current_of(uint64_t hash) const { return current(directory_.leaf_of(hash)); }
   // Counts all of the list of a set's leaf, though it may outgrow its segment by far.

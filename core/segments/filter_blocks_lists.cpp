@@ -33,8 +33,8 @@ Result<bool> FilterBlocks::read_directory(uint64_t known) {
   return complete;
 }
 
-// After the lists were read again: a segment stays if what was applied to its pages is in its list
-// still. Any other one is read again when it is asked for.
+// Comes after the lists were read again. A segment stays if its new list begins with the entries
+// that were applied to its pages. Any other segment is read again when it is asked for.
 void FilterBlocks::keep_what_stays(const std::vector<EntryList>& before) noexcept {
   for (size_t i = 0; i < before.size(); ++i) {
     Directory::Leaf& leaf = directory_.leaf(i);

@@ -407,6 +407,7 @@ Status FilterFile::check(const FilterFile& memory) const {
     return corrupt("memory that is not what is stored");
   }
   CUCKOO_TRY(stored.check());
+  CUCKOO_TRY(memory.blocks_.directory().check());
   return check_segments(stored, memory.blocks_);
 }
 

@@ -235,9 +235,9 @@ class FilterFile {
   uint64_t turn_entries() const noexcept { return blocks_.turn_entries(); }
   size_t memory_bytes() const;
 
-  // Reads everything in storage, and checks every invariant, also those of what is in memory.
-  // Nothing may be pending. What is in memory is neither believed nor changed. `memory`: another
-  // file, of which this one is what a flush would leave.
+  // Reads everything in storage and checks every invariant. Then compares memory with it. Nothing
+  // may be pending. Memory is neither believed nor changed. `memory`: that of another file, which
+  // would leave this storage if it were flushed.
   Status check() const { return check(*this); }
   Status check(const FilterFile& memory) const;
 

@@ -5,8 +5,8 @@
 // State      as of F, a position of the log: the header, and the blocks of pages and runs
 //            in memory: the pages, with the first applied() entries of the segment's list
 //            the list: its entries from F on, in the order of the log (core/segments/directory.hpp)
-// A hash is present when the pages say so. So before a probe all entries of the list are applied. A
-// load that nobody probes applies none of them before its segment is folded.
+// A hash is present when the pages say so. So before a probe all entries of the list are applied.
+// If nobody probes during a load, its entries wait in the list until the segment is folded.
 //
 // All hashes of a segment of depth d share their first d bits. So its pages leave these out, and
 // a look-up there takes hash << d. Runs and log have whole hashes.
@@ -37,8 +37,9 @@
 //       that is stored depends on what was asked.
 //   I8  it outgrew exactly when Filter::outgrown() was true after one of these entries. Only then
 //       adds are beyond the pages; each add is in the pages or beyond them, never in both. Of each
-//       hash, owed_ counts the removes from the pages since then, and by how many they exceeded the
-//       adds before, less the adds to the pages since then.
+//       hash, owed_ counts how many adds the pages get back: when it outgrew, the removes since F
+//       less the adds since F; from then on, one more for each remove from the pages, and one less
+//       for each add to them.
 //
 // Operations
 //   apply()   puts entries of the list into the pages

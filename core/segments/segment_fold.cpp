@@ -236,9 +236,9 @@ uint64_t Segment::add(uint64_t hash, uint64_t copies) {
   uint64_t fresh = 0;
   if (owed > 0) {
     fresh = add_to_pages(hash, owed);
-  }
-  if (outgrew_ && owed > 0) {
-    owed_.add(hash, 0 - owed);
+    if (outgrew_) {
+      owed_.add(hash, 0 - owed);
+    }
   }
   if (owed < copies) {
     fresh |= add_beyond(hash, copies - owed);

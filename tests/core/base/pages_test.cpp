@@ -164,6 +164,38 @@ TEST(PageSet, I5_a_page_that_was_changed_is_shared_by_what_it_is_now) {
   EXPECT_EQ(shared_buffers().holders, 2u);
 }
 
+TEST(PageSet, I4_I5_a_dirty_page_stays_dirty_when_it_is_shared_and_is_opened_for_a_change) {
+  PageSet one = set_with(3, std::byte{7});
+  PageSet two = set_with(3, std::byte{7});
+  for (PageSet* const set : {&one, &two}) {
+    set->mark_dirty(3);
+    EXPECT_TRUE(set->is_open(3));
+    set->owned(3)[0] = std::byte{8};
+    set->share(3);
+    EXPECT_FALSE(set->is_open(3));
+    EXPECT_EQ(set->dirty(), std::vector<uint64_t>{3});
+  }
+  EXPECT_EQ(one.find(3), two.find(3));
+  one.mark_dirty(3);
+  EXPECT_TRUE(one.is_open(3));
+  EXPECT_EQ(one.dirty(), std::vector<uint64_t>{3}) << "once";
+  one.owned(3)[0] = std::byte{9};
+  EXPECT_EQ(two.find(3)[0], std::byte{8});
+  two.clear_dirty();
+  EXPECT_TRUE(two.shared(3) && two.stored(3) && two.dirty().empty());
+  EXPECT_EQ(two.find(3)[0], std::byte{8});
+}
+
+TEST(PageSet, a_page_that_was_stored_may_be_dirty) {
+  PageSet pages(5, kBytes);
+  pages.add(2, false);
+  pages.mark_dirty(2);
+  EXPECT_FALSE(pages.stored(2));
+  pages.note_stored(2);
+  EXPECT_TRUE(pages.stored(2));
+  EXPECT_EQ(pages.dirty(), std::vector<uint64_t>{2});
+}
+
 TEST(PageSet, shared_pages_go_with_their_last_set) {
   {
     PageSet one = set_with(3, std::byte{7});

@@ -141,7 +141,7 @@ TEST_F(SegmentDirectory, is_never_much_deeper_than_its_leaves_need) {
   expect_partition(directory);
 }
 
-TEST_F(SegmentDirectory, knows_the_leaf_with_the_oldest_pending_entry) {
+TEST_F(SegmentDirectory, I5_knows_the_leaf_with_the_oldest_pending_entry) {
   directory.start(3);
   EXPECT_EQ(directory.oldest(), Directory::Leaf::kNone);
   directory.append(5, 10, 2, 1);
@@ -150,6 +150,7 @@ TEST_F(SegmentDirectory, knows_the_leaf_with_the_oldest_pending_entry) {
   directory.append(7, 13, 2, 1);
   EXPECT_EQ(directory.oldest(), 5u);
   EXPECT_EQ(directory.leaf(5).first_pending, 10u);
+  expect_ok(directory.check());
   directory.note_folded(2);
   directory.note_folded(2);
   directory.note_folded(5);
@@ -157,8 +158,15 @@ TEST_F(SegmentDirectory, knows_the_leaf_with_the_oldest_pending_entry) {
   directory.append(5, 14, 2, 1);
   directory.note_folded(7);
   EXPECT_EQ(directory.oldest(), 5u);
+  expect_ok(directory.check());
+  directory.leaf(7).pending.append(2);
+  EXPECT_TRUE(fails(directory.check(), ErrorCode::kCorrupt, "(I5)")) << "it is not linked";
+  directory.leaf(7).pending.clear();
+  expect_ok(directory.check());
+  directory.leaf(5).pending.append(2);
+  EXPECT_TRUE(fails(directory.check(), ErrorCode::kCorrupt, "1 pending")) << "it is not counted";
   const std::vector<EntryList> lists = directory.take_pending();
-  EXPECT_EQ(lists[5].size(), 1u);
+  EXPECT_EQ(lists[5].size(), 2u);
   EXPECT_TRUE(lists[7].empty());
   EXPECT_EQ(directory.oldest(), Directory::Leaf::kNone);
 }
@@ -194,6 +202,7 @@ TEST_F(SegmentDirectory, keeps_what_is_in_memory_of_leaves_that_did_not_change) 
   EXPECT_EQ(other.leaf(1).pending.size(), 2u);
   EXPECT_TRUE(other.leaf(4).pending.empty());
   EXPECT_EQ(other.oldest(), 1u) << "by position";
+  expect_ok(other.check());
   EXPECT_EQ(other.pending_entries(), 3u);
   EXPECT_EQ(other.folded_to(), 50u);
 }
