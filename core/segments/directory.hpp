@@ -16,7 +16,7 @@
 //   I2  every leaf has a header, but the first 2^d may lack theirs. A page without headers has no
 //       block. The root counts the pages that have a block, and sums their numbers.
 //   I3  memory follows what is stored: a root alone can't ask for more than 2^16 leaves, and a leaf
-//       without a header takes 120 bytes, where one with a header takes 264.
+//       without a header takes 72 bytes, where one with a header takes 216.
 //   I4  an entry of the log that was read is in the list of its leaf, or it is in the pages that
 //       its leaf's header names. Storage can go back to before a fold, by ROLLBACK or by a backup
 //       that is put back: then read() returns false, and who called it reads the log again.

@@ -13,17 +13,20 @@
 namespace cuckoo::segments {
 
 void EntryList::append_copies(uint64_t entry, uint64_t copies) {
-  make_room_for_one(more_);
+  Body& to = body();
+  make_room_for_one(to.more);
   append(entry);
-  more_.push_back({entries_.size() - 1, copies - 1});
+  to.more.push_back({to.entries.size() - 1, copies - 1});
   const auto further = static_cast<int64_t>(copies - 1);
-  items_ += (entry & kRemoveBit) == 0 ? further : -further;
+  to.items += (entry & kRemoveBit) == 0 ? further : -further;
 }
 
 void EntryList::clear() noexcept {
-  entries_.clear();
-  more_.clear();
-  items_ = 0;
+  if (body_ != nullptr) {
+    body_->entries.clear();
+    body_->more.clear();
+    body_->items = 0;
+  }
 }
 
 bool EntryList::begins_with(const EntryList& other, size_t count) const noexcept {
@@ -32,7 +35,7 @@ bool EntryList::begins_with(const EntryList& other, size_t count) const noexcept
   }
   Copies copies(more());
   Copies others(other.more());
-  for (size_t i = 0; !(more_.empty() && other.more_.empty()) && i < count; ++i) {
+  for (size_t i = 0; !(more().empty() && other.more().empty()) && i < count; ++i) {
     if (copies.of(i) != others.of(i)) {
       return false;
     }
@@ -42,7 +45,7 @@ bool EntryList::begins_with(const EntryList& other, size_t count) const noexcept
 
 uint64_t EntryList::hash(uint64_t seed) const noexcept {
   std::byte bytes[512 * sizeof(uint64_t)];
-  for (std::span<const uint64_t> rest = entries_; !rest.empty();) {
+  for (std::span<const uint64_t> rest = entries(); !rest.empty();) {
     size_t used = 0;
     for (; used < sizeof bytes && used / sizeof(uint64_t) < rest.size(); used += sizeof(uint64_t)) {
       store_le(&bytes[used], rest[used / sizeof(uint64_t)]);
@@ -50,14 +53,16 @@ uint64_t EntryList::hash(uint64_t seed) const noexcept {
     seed = XXH3_64bits_withSeed(bytes, used, seed);
     rest = rest.subspan(used / sizeof(uint64_t));
   }
-  for (const MoreCopies& one : more_) {
+  for (const MoreCopies& one : more()) {
     seed = chain_with(chain_with(seed, one.at), one.more);
   }
   return seed;
 }
 
 size_t EntryList::memory_bytes() const noexcept {
-  return entries_.capacity() * sizeof(uint64_t) + more_.capacity() * sizeof(MoreCopies);
+  return body_ == nullptr ? 0
+                          : sizeof *body_ + body_->entries.capacity() * sizeof(uint64_t) +
+                                body_->more.capacity() * sizeof(MoreCopies);
 }
 
 // Entries that count once are sorted as words, which takes less time.

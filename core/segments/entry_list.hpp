@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -20,19 +21,26 @@ namespace cuckoo::segments {
 // An entry is a logged hash, with the lowest bit set for a remove (core/stored/log_entry.hpp).
 class EntryList {
  public:
-  bool empty() const noexcept { return entries_.empty(); }
-  size_t size() const noexcept { return entries_.size(); }
-  uint64_t operator[](size_t index) const noexcept { return entries_[index]; }
-  std::span<const uint64_t> entries() const noexcept { return entries_; }
+  bool empty() const noexcept { return size() == 0; }
+  size_t size() const noexcept { return body_ != nullptr ? body_->entries.size() : 0; }
+  uint64_t operator[](size_t index) const noexcept { return body_->entries[index]; }
+  std::span<const uint64_t> entries() const noexcept {
+    return body_ != nullptr ? std::span<const uint64_t>(body_->entries)
+                            : std::span<const uint64_t>();
+  }
   // The further occurrences of some entries, ascending.
-  std::span<const MoreCopies> more() const noexcept { return more_; }
-  int64_t items() const noexcept { return items_; }  // adds minus removes
+  std::span<const MoreCopies> more() const noexcept {
+    return body_ != nullptr ? std::span<const MoreCopies>(body_->more)
+                            : std::span<const MoreCopies>();
+  }
+  int64_t items() const noexcept { return body_ != nullptr ? body_->items : 0; }  // adds - removes
 
   // If one of these throws, nothing has changed.
-  void reserve(size_t entries) { entries_.reserve(entries); }
+  void reserve(size_t entries) { body().entries.reserve(entries); }
   void append(uint64_t entry) {
-    entries_.push_back(entry);
-    items_ += (entry & kRemoveBit) == 0 ? 1 : -1;
+    Body& to = body();
+    to.entries.push_back(entry);
+    to.items += (entry & kRemoveBit) == 0 ? 1 : -1;
   }
   void append(uint64_t entry, uint64_t copies) {
     if (copies == 1) [[likely]] {
@@ -50,11 +58,22 @@ class EntryList {
   size_t memory_bytes() const noexcept;
 
  private:
+  // Beside the list, because a directory has a list for each leaf, and most are empty.
+  struct Body {
+    LargeVector<uint64_t> entries;
+    std::vector<MoreCopies> more;
+    int64_t items = 0;
+  };
+
+  Body& body() {
+    if (body_ == nullptr) [[unlikely]] {
+      body_ = std::make_unique<Body>();
+    }
+    return *body_;
+  }
   void append_copies(uint64_t entry, uint64_t copies);
 
-  LargeVector<uint64_t> entries_;
-  std::vector<MoreCopies> more_;
-  int64_t items_ = 0;
+  std::unique_ptr<Body> body_;  // nullptr: nothing was appended
 };
 
 // Returns the first `count` entries of the list, ascending and summed by hash (HashSums). The

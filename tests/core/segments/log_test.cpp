@@ -1,6 +1,7 @@
 #include "core/segments/log.hpp"
 
 #include <optional>
+#include <utility>
 
 #include "tests/core/segments/log_rows.hpp"
 #include "tests/core/segments/memory_blocks.hpp"
@@ -63,6 +64,15 @@ class SegmentLog : public ::testing::Test {
   Log started() const {
     Log log(options);
     log.start(0, 0, options.seed);
+    return log;
+  }
+  // A log that wrote so many entries elsewhere.
+  Log written(uint64_t entries) {
+    MemoryBlocks::Rows before = std::exchange(storage.rows, {});
+    Log log = started();
+    append(log, entries);
+    flush(log);
+    storage.rows = std::move(before);
     return log;
   }
   MemoryBlocks::Rows rows_of(uint64_t entries) {
@@ -151,11 +161,9 @@ TEST_F(SegmentLog, follows_another_connection) {
 }
 
 TEST_F(SegmentLog, sees_another_history) {
-  Log log = started();
-  append(log, 6);
-  flush(log);
+  rows_of(6);
   const auto differs = [&] {
-    Log copy = log;
+    Log copy = written(6);
     Entries entries;
     const bool followed = must(follow(copy, entries));
     EXPECT_TRUE(followed || entries.empty());
@@ -322,11 +330,9 @@ TEST_F(SegmentLog, counts_come_back_from_rows_of_any_portions_and_from_each_plac
 
 // What was known of the row is not what it has now.
 TEST_F(SegmentLog, sees_another_history_in_a_count) {
-  Log log = started();
-  append(log, 2);
-  flush(log);
+  rows_of(2);
   for (const std::vector<MoreCopies>& more : {std::vector<MoreCopies>{}, {{2, 5}}, {{1, 5}}}) {
-    Log copy = log;
+    Log copy = written(2);
     Entries entries;
     const Bytes row =
         test::encoded_row({options.seed, 0, 0, 0}, entries_between(0, 3), options.width, more);
