@@ -6,6 +6,13 @@
 
 #include <cuckoo/result.hpp>
 
+// core/filter, core/flash and core/ring have a namespace of their own, because <cuckoo/...> has
+// classes of the same names as some of theirs.
+namespace cuckoo {
+namespace core {}
+using namespace core;  // NOLINT(google-build-using-namespace): all of cuckoo sees them
+}  // namespace cuckoo
+
 // Returns from the enclosing function when `expression` is a failed Status.
 #define CUCKOO_TRY(expression)                                    \
   do {                                                            \

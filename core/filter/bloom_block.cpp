@@ -6,7 +6,7 @@
 
 #include "core/filter/bloom_filter.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // Has no branch on a block's bits, so hits and misses in any order cost the same.
 template <class Block, uint32_t kBlocks>
@@ -90,4 +90,4 @@ CUCKOO_AVX2 uint64_t BloomFilter::insert_blocks_avx2(std::span<const uint64_t> h
 uint64_t BloomFilter::insert_blocks(std::span<const uint64_t> hashes) {
   return insert_blocks_as<PortableBlock>(hashes);
 }
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -15,7 +15,7 @@
 #include "core/base/bytes.hpp"
 #include "core/base/processor.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 struct PortableBlock {
   // Tests whether the bits of some masks are set in some blocks.
@@ -107,4 +107,4 @@ using Avx2Block = PortableBlock;
 
 #endif
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

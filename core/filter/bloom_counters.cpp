@@ -4,7 +4,7 @@
 
 #include "core/filter/bloom_filter.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 uint64_t BloomFilter::copies(uint64_t cell) const noexcept {
   if (!geometry_.counting()) {
@@ -160,4 +160,4 @@ Status BloomFilter::check_overflow(uint64_t full_counters) const {
   return overflow_.check();
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -10,7 +10,7 @@
 #include "core/base/large_memory.hpp"
 #include "core/filter/bloom_block.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 // The most copies of a counter after filters were united. Adds one by one never get there.
@@ -445,4 +445,4 @@ Status BloomFilter::check() const {
   return check_overflow(full_counters);
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -45,7 +45,7 @@
 #include "core/filter/bloom_sizing.hpp"
 #include "core/filter/filter.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // The two hashes of a legacy filter's key (core/filter/legacy_bloom.hpp).
 struct HashPair {
@@ -292,4 +292,4 @@ inline BloomFilter::Answer BloomFilter::probe(uint64_t hash) const noexcept {
                               : probe_cells<false>(hash, geometry_.hashes);
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -8,7 +8,7 @@
 #pragma STDC FP_CONTRACT OFF  // I1: no fused multiply-add; GCC has none with -std=c++20
 #endif
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 constexpr uint64_t kMaxBlocks = kMaxBloomCells / kBlockBits;
@@ -450,4 +450,4 @@ bool cells_reach(const BloomGeometry& geometry, uint64_t occupied, uint64_t capa
   return stand_for(wanted + deviations * std::sqrt(all * exp_minus_1_minus(c)) / k);
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -35,7 +35,7 @@
 #include "core/filter/filter.hpp"
 #include "core/filter/sizing.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 inline constexpr double kMinBloomRate = kMinRate / 64;  // 2^-36: for one of many generations
 inline constexpr double kMinBitsPerKey = 1;
@@ -110,4 +110,4 @@ inline constexpr double kCertain = 6;
 bool cells_reach(const BloomGeometry& geometry, uint64_t occupied, uint64_t capacity,
                  double deviations) noexcept;
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

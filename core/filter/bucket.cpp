@@ -1,6 +1,6 @@
 #include "core/filter/bucket.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 struct RankWidth {
@@ -120,4 +120,4 @@ LaneTest LaneTest::make(uint32_t lane_bits, uint32_t lane_count) noexcept {
   return test;
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -27,7 +27,7 @@
 
 #include "core/base/bytes.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 inline constexpr unsigned kBucketSlots = 4;
 // The most copies of one hash that its two buckets hold. An insert of more at once puts them all
@@ -130,4 +130,4 @@ inline uint32_t equal_highs(uint32_t highs, uint32_t high) noexcept {
   return (0x80808080u - (highs ^ (high * 0x01010101u))) & 0x80808080u;
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

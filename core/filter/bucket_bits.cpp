@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace cuckoo {
+namespace cuckoo::core {
 BucketBits::BucketBits(const BucketShape& shape) noexcept
     : shape_(shape),
       bits_(shape.bits()),
@@ -79,4 +79,4 @@ void BucketBits::write(std::byte* page, uint64_t bucket_in_page,
   }
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -19,7 +19,7 @@
 #include "core/base/bytes.hpp"
 #include "core/filter/bucket.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // Returns whether each bucket can be read in one 64-bit load. Bit offsets are multiples of the
 // width, so the shift is at most 8 - gcd(width, 8).
@@ -128,4 +128,4 @@ class BucketBits {
   const uint32_t* ranks_;
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

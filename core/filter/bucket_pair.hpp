@@ -21,7 +21,7 @@
 #include "core/filter/bucket.hpp"
 #include "core/filter/bucket_bits.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // A low part of at most so many bits is in four bytes. It begins up to 7 bits after a byte's first
 // bit, and up to 7 bits later because of the bucket's own shift.
@@ -218,4 +218,4 @@ CUCKOO_AVX2 inline uint64_t BucketPair<kLowBits, kRankBits>::Grown::encode() con
 
 #endif
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -19,7 +19,7 @@
 #include "core/base/mix.hpp"
 #include "core/base/salt.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 class CellCounts {
  public:
@@ -135,4 +135,4 @@ class CellCounts {
   uint64_t salt_ = process_salt();
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

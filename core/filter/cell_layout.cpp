@@ -7,7 +7,7 @@
 #include "core/filter/bucket.hpp"
 #include "core/filter/factory.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 // No capacity (up to 2^40) with its bits per key (up to 128) needs more units. So many units of 512
@@ -169,4 +169,4 @@ Result<std::unique_ptr<Filter>> in_pages_of(uint32_t page_bytes, std::unique_ptr
   return paged;
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

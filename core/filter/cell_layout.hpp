@@ -14,7 +14,7 @@
 #include "core/base/result.hpp"
 #include "core/filter/filter.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 struct CellLayout {
   uint64_t units = 1;      // 1 … 2^48
@@ -67,4 +67,4 @@ Status copy_cells(const Filter& from, Filter& to, const Poll& poll = nullptr);
 // Returns the filter itself if it has pages of that size, otherwise a copy that has.
 Result<std::unique_ptr<Filter>> in_pages_of(uint32_t page_bytes, std::unique_ptr<Filter> filter);
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

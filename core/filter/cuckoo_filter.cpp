@@ -4,7 +4,7 @@
 #include <cassert>
 #include <cmath>
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // ---- geometry
 
@@ -166,4 +166,4 @@ Status CuckooFilter::check() const {
   return check_overflow();
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -42,7 +42,7 @@
 #include "core/filter/filter.hpp"
 #include "core/filter/sizing.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 class CuckooFilter final : public Filter {
   // The buckets in the pages, and all of them decoded into an array.
@@ -327,4 +327,4 @@ Status CuckooFilter::for_each_entry(Visitor&& visit) const {
   return {};
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

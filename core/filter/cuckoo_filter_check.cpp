@@ -4,7 +4,7 @@
 
 #include "core/filter/cuckoo_filter.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 // Returns bits [bit, bit + width) of `bytes`, width <= 128, and touches no byte outside of these.
@@ -87,4 +87,4 @@ Status CuckooFilter::check_overflow() const {
   return overflow_.check();
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

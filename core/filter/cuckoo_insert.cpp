@@ -9,7 +9,7 @@
 #include "core/base/large_memory.hpp"
 #include "core/filter/cuckoo_filter.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // ---- the buckets of an insert
 
@@ -440,4 +440,4 @@ uint64_t CuckooFilter::insert_all(Buckets& buckets, std::span<const uint64_t> ha
   return present;
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -9,7 +9,7 @@
 #include "core/filter/bucket_pair.hpp"
 #include "core/filter/cuckoo_filter.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 inline Filter::Answer CuckooFilter::probe_pages(const Place& place) const noexcept {
   const PagePlace at1 = page_place(place.bucket1);
@@ -269,4 +269,4 @@ CuckooFilter::Code CuckooFilter::choose_code(const BucketShape& shape) noexcept 
   return portable_code();
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -11,7 +11,7 @@
 #include "core/filter/legacy_bloom.hpp"
 #include "core/filter/sizing.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 template <class Made, class Geometry>
@@ -152,4 +152,4 @@ bool equal_cells(const Filter& a, const Filter& b) noexcept {
   return true;
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -7,7 +7,7 @@
 #include "core/base/result.hpp"
 #include "core/filter/filter.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // The wishes for a filter, except its capacity.
 struct FilterSpec {
@@ -42,4 +42,4 @@ Result<FilterSize> filter_size(const FilterSpec& spec, uint64_t capacity, uint32
 Result<std::unique_ptr<Filter>> make_filter(FilterKind kind, const GeometryWords& words,
                                             uint32_t page_bytes);
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

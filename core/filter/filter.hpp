@@ -37,7 +37,7 @@
 #include "core/filter/kind.hpp"
 #include "core/filter/overflow_table.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // A geometry as it is stored. size: buckets, bits, counters or blocks; shape: a cuckoo filter's
 // radix, a Bloom filter's hashes (blocks per key when blocked); detail: a cuckoo filter's low bits.
@@ -222,4 +222,4 @@ class Filter {
 // are complete.
 bool equal_cells(const Filter& a, const Filter& b) noexcept;
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // The numbers are stored (FORMAT.md, "seen_config: options").
 enum class FilterKind : uint8_t {
@@ -112,4 +112,4 @@ inline constexpr auto kFilterKinds = [] {
   return kinds;
 }();
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

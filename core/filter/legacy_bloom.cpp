@@ -10,7 +10,7 @@
 #include "core/base/bytes.hpp"
 #include "core/filter/sizing.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 constexpr uint32_t kMagic = 0x01464C42;
@@ -170,4 +170,4 @@ Result<std::vector<std::byte>> encode_legacy_file(const LegacyFile& file) {
   return bytes;
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -32,7 +32,7 @@
 #include "core/filter/bloom_filter.hpp"
 #include "core/filter/filter.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 uint64_t murmur_hash_64a(std::span<const std::byte> bytes, uint64_t seed) noexcept;
 HashPair legacy_hash(std::span<const std::byte> bytes, uint32_t seed) noexcept;
@@ -60,4 +60,4 @@ Status check_legacy_file_bytes(const GeometryWords& words, uint64_t limit);
 // Takes absent pages for zero. Returns kInvalid if a number does not fit its field.
 Result<std::vector<std::byte>> encode_legacy_file(const LegacyFile& file);
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -5,7 +5,7 @@
 
 #include "core/base/mix.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 uint64_t mix_counted(uint64_t cell, uint64_t count) noexcept {
@@ -87,4 +87,4 @@ Status OverflowTable::check() const {
   return {};
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

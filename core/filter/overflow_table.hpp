@@ -13,7 +13,7 @@
 #include "core/base/result.hpp"
 #include "core/filter/cell_counts.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 class OverflowTable {
  public:
@@ -53,4 +53,4 @@ class OverflowTable {
   uint64_t digest_ = 0;
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -8,7 +8,7 @@
 #include "core/filter/cuckoo_filter.hpp"
 #include "core/filter/filter.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // As Filter::probe().
 [[gnu::always_inline]] inline Filter::Answer probe(const Filter& filter, uint64_t hash) noexcept {
@@ -24,4 +24,4 @@ namespace cuckoo {
   __builtin_unreachable();
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 // Sampling noise over seeds must not lift a table's rate above the one asked.
@@ -89,4 +89,4 @@ Result<CuckooGeometry> size_cuckoo_bits(uint64_t capacity, uint32_t fingerprint_
   return geometry;
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -19,7 +19,7 @@
 #include "core/filter/bucket.hpp"
 #include "core/filter/filter.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 inline constexpr uint64_t kMaxCapacity = uint64_t{1} << 40;
 inline constexpr double kMinRate = 1.0 / (uint64_t{1} << 30);
@@ -62,4 +62,4 @@ Result<CuckooGeometry> size_cuckoo(uint64_t capacity, double rate, uint32_t page
 Result<CuckooGeometry> size_cuckoo_bits(uint64_t capacity, uint32_t fingerprint_bits,
                                         uint32_t page_bytes);
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -2,7 +2,7 @@
 
 #include "core/flash/wear.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 std::vector<uint32_t> FlashAnchors::blocks() const {
   std::vector<uint32_t> anchors;
@@ -88,4 +88,4 @@ Status FlashAnchors::write(uint32_t last_block) {
   }
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -15,7 +15,7 @@
 #include "core/flash/log.hpp"
 #include "core/flash/state.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 class FlashAnchors {
  public:
@@ -39,4 +39,4 @@ class FlashAnchors {
   std::vector<std::byte> encoded_;
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -8,7 +8,7 @@
 #include "core/base/mix.hpp"
 #include "core/flash/undo_log.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 void FlashBlocks::clear() noexcept {
   blocks_.clear();
@@ -282,4 +282,4 @@ void FlashBlocks::undo(const FlashBlockUndo& change) {
   }
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -22,7 +22,7 @@
 #include "core/flash/device.hpp"
 #include "core/flash/record.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 class FlashUndoLog;
 struct FlashBlockUndo;
@@ -158,4 +158,4 @@ class FlashBlocks {
   std::vector<uint32_t> places_;  // in undo_, per touched block: of its last note
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -2,7 +2,7 @@
 
 #include <string>
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 constexpr uint8_t kFailing = 16;
@@ -227,4 +227,4 @@ Result<FlashCheckpoint> decode_flash_checkpoint(std::span<const std::byte> bytes
   return out;
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

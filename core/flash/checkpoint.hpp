@@ -28,7 +28,7 @@
 #include "core/flash/blocks.hpp"
 #include "core/flash/stored_index.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 struct FlashCheckpoint {
   uint64_t next_lsn = 1;
@@ -49,4 +49,4 @@ std::vector<std::byte> encode_flash_checkpoint(const FlashCheckpoint& checkpoint
 Result<FlashCheckpoint> decode_flash_checkpoint(std::span<const std::byte> bytes,
                                                 const FlashGeometry& geometry);
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

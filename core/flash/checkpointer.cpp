@@ -5,7 +5,7 @@
 
 #include "core/flash/checkpoint.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 bool FlashCheckpointer::fits(uint64_t entries) const noexcept {
   return !state_.policy.wears_out() || state_.blocks.free_count() >= blocks_needed(entries);
@@ -183,4 +183,4 @@ Result<uint32_t> FlashCheckpointer::program_piece(std::vector<uint32_t>& blocks,
   }
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

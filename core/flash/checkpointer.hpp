@@ -17,7 +17,7 @@
 #include "core/flash/log.hpp"
 #include "core/flash/state.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 class FlashCheckpointer {
  public:
@@ -57,4 +57,4 @@ class FlashCheckpointer {
   std::vector<std::byte> encoded_;
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

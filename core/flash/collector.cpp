@@ -7,7 +7,7 @@
 
 #include "core/flash/wear.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 uint32_t FlashCollector::required_free() const noexcept {
   return kFlashSpareBlocks + checkpointer_.blocks_needed();
@@ -143,4 +143,4 @@ Status FlashCollector::collect_all() {
   return checkpointer_.checkpoint();
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

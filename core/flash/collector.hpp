@@ -22,7 +22,7 @@
 #include "core/flash/log.hpp"
 #include "core/flash/state.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 class FlashCollector {
  public:
@@ -48,4 +48,4 @@ class FlashCollector {
   FlashCheckpointer& checkpointer_;
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

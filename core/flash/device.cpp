@@ -5,7 +5,7 @@
 
 #include "core/base/mix.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 Status check_geometry(const FlashGeometry& geometry) {
   const auto out_of_range = [](const char* what, uint64_t value, const char* expected) {
@@ -42,4 +42,4 @@ bool erase_fails_by_rule(uint64_t seed, uint32_t endurance, uint32_t block,
   return erases > endurance && (drawn >> 32) % (uint64_t{endurance} + kFailing) < kFailing;
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -31,7 +31,7 @@
 
 #include "core/base/result.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 struct FlashGeometry {
   uint32_t sector_size_bytes = 1024;   // 512 … 65536, a power of two
@@ -79,4 +79,4 @@ class FlashDevice {
   virtual bool erase_fails(uint32_t /*block*/, uint32_t /*erases*/) const noexcept { return false; }
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

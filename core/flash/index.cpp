@@ -11,7 +11,7 @@
 #include "core/base/mix.hpp"
 #include "core/flash/undo_log.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 uint32_t FlashIndex::hash_of(std::span<const std::byte> key) const noexcept {
   return static_cast<uint32_t>(hash_bytes(KeyKind::kBlob, key, own_.options().seed) >> 32);
 }
@@ -337,4 +337,4 @@ void FlashIndex::undo(const FlashIndexUndo& change) {
   }
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

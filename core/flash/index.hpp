@@ -39,7 +39,7 @@
 #include "core/flash/slot_cache.hpp"
 #include "core/flash/stored_index.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // A key with its FlashIndex::hash_of(): one hash serves a prefetch, a look-up and a change.
 struct HashedKey {
@@ -172,4 +172,4 @@ class FlashIndex {
   FlashUndoLog* undo_ = nullptr;
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

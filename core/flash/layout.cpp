@@ -6,7 +6,7 @@
 
 #include "core/flash/policy.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 constexpr size_t kCheckpointFixedBytes = 256;
@@ -90,4 +90,4 @@ uint32_t FlashLayout::checkpoint_blocks(uint32_t touched_blocks, uint64_t entrie
   return static_cast<uint32_t>((bytes + payload - 1) / payload);
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -24,7 +24,7 @@
 #include "core/flash/device.hpp"
 #include "core/flash/record.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 struct FlashLocation {
   uint32_t block = 0;
@@ -71,4 +71,4 @@ class FlashLayout {
   FlashGeometry geometry_;
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

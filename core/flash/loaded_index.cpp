@@ -5,7 +5,7 @@
 #include "core/base/key_hash.hpp"
 #include "core/base/lasting.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 // The list of shared indexes. Its lock is not destroyed at the process's end, because a store may
@@ -87,4 +87,4 @@ bool LoadedIndex::equals(const Entries& list) const {
   return own.list ? *own.list == list : own.slots->contains_all(list);
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

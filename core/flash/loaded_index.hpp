@@ -26,7 +26,7 @@
 
 #include "core/flash/slot_cache.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 class LoadedIndex : public std::enable_shared_from_this<LoadedIndex> {
  public:
@@ -69,4 +69,4 @@ class LoadedIndex : public std::enable_shared_from_this<LoadedIndex> {
   View view_;
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // --- reading -------------------------------------------------------------------------------------
 
@@ -268,4 +268,4 @@ Result<uint32_t> FlashLog::append_copy(uint32_t from, FlashRecordHeader& header,
   return append_cold(header, key, value);
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

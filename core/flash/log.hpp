@@ -18,7 +18,7 @@
 #include "core/flash/record.hpp"
 #include "core/flash/state.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // A whole record in memory: the views are valid until the next load().
 struct FlashLoadedRecord {
@@ -79,4 +79,4 @@ class FlashLog {
   std::vector<std::byte> verified_;  // of verify()
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

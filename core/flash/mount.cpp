@@ -9,7 +9,7 @@
 
 #include "core/flash/checkpoint.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // --- format --------------------------------------------------------------------------------------
 
@@ -473,4 +473,4 @@ Status FlashMount::append_newest_again(const FlashTailRecord& newest) {
   return {};
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -23,7 +23,7 @@
 #include "core/flash/replay.hpp"
 #include "core/flash/state.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 struct FlashCheckpoint;
 
@@ -90,4 +90,4 @@ class FlashMount {
   bool worn_out_ = false;
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -48,7 +48,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 struct FlashStoreOptions {
   unsigned hashes = 2;  // of the slot cache
@@ -106,4 +106,4 @@ class FlashPolicy {
   bool wears_out_;
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -5,7 +5,7 @@
 
 #include "core/base/checksum.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 constexpr std::byte kErased{0xFF};
@@ -185,4 +185,4 @@ std::optional<FlashOpenHeader> decode_open_header(uint32_t block, std::span<cons
   return header;
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

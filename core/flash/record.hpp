@@ -48,7 +48,7 @@
 
 #include "core/base/bytes.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 inline constexpr uint8_t kFlashFormatVersion = 2;
 inline constexpr uint32_t kFlashHeaderUnits = 2;  // of a block
@@ -292,4 +292,4 @@ std::optional<uint32_t> decode_erase_header(uint32_t block, std::span<const std:
 void encode_open_header(uint32_t block, const FlashOpenHeader& header, std::span<std::byte> unit);
 std::optional<FlashOpenHeader> decode_open_header(uint32_t block, std::span<const std::byte> unit);
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -6,7 +6,7 @@
 
 #include "core/flash/blocks.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // Since the device was formatted, except for `…reads`: since the mount.
 struct FlashStoreStats {
@@ -32,4 +32,4 @@ struct FlashRegisters {
   FlashStoreStats stats;
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 FlashReplay::FlashReplay(FlashState& state, FlashLog& log, Opened hot, Opened cold)
     : state_(state),
@@ -356,4 +356,4 @@ Status FlashReplay::expect_end(const Stream& stream, uint32_t block, uint32_t of
   return {};
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

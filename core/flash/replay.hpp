@@ -24,7 +24,7 @@
 #include "core/flash/log.hpp"
 #include "core/flash/state.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // A record, and all its bytes if it is the last one of a stream that may be torn.
 struct FlashTailRecord : FlashLogRecord {
@@ -90,4 +90,4 @@ class FlashReplay {
   std::vector<uint32_t> applied_;
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // --- one block -----------------------------------------------------------------------------------
 
@@ -183,4 +183,4 @@ Result<bool> FlashScan::next(const Source& from) {
   return hot_there_;
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -27,7 +27,7 @@
 #include "core/flash/log.hpp"
 #include "core/flash/state.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 class FlashScan {
  public:
@@ -88,4 +88,4 @@ class FlashScan {
   uint32_t position_ = 0;
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

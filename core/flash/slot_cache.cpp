@@ -7,7 +7,7 @@
 
 #include "core/base/large_memory.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 // Below this part of the limit, a failed insert is only bad luck. So the cache does not grow then.
@@ -417,4 +417,4 @@ Status SlotCache::check() const {
   return {};
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

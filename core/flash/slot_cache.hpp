@@ -52,7 +52,7 @@
 #include "core/base/mix.hpp"
 #include "core/base/result.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 struct SlotCacheOptions {
   unsigned hashes = 2;  // buckets that an entry may be in: 2 … 4
@@ -284,4 +284,4 @@ void SlotCache::for_each(Visit&& visit) const {
   }
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -7,7 +7,7 @@
 
 #include "core/base/mix.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 FlashState::FlashState(FlashDevice& device, const FlashStoreOptions& options)
     : policy(options),
@@ -333,4 +333,4 @@ Status FlashState::check() const {
   return {};
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -27,7 +27,7 @@
 #include "core/flash/registers.hpp"
 #include "core/flash/undo_log.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // A record of the log without its value.
 struct FlashLogRecord {
@@ -133,4 +133,4 @@ class FlashState {
   std::vector<uint32_t> held_;
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

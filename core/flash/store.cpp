@@ -9,7 +9,7 @@
 #include "core/flash/mount.hpp"
 #include "core/flash/replay.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 FlashStore::FlashStore(FlashDevice& device, const FlashStoreOptions& options)
     : device_(device),
@@ -460,4 +460,4 @@ Status FlashStore::write_one(const Change& change, const Found& found, bool last
   return {};
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -76,7 +76,7 @@
 #include "core/flash/scan.hpp"
 #include "core/flash/state.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // Where the newest version of a key is.
 struct FlashEntry {
@@ -279,4 +279,4 @@ class FlashStore {
   uint64_t mount_read_bytes_ = 0;
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -7,7 +7,7 @@
 #include "core/flash/record.hpp"
 #include "core/flash/store.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // Sums over the records, to be compared with those in memory.
 struct FlashStore::Tally {
@@ -184,4 +184,4 @@ Status FlashStore::check_mount() {
                             : corrupt("a mount gives another state: " + difference + " (I1)");
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

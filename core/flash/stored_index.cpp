@@ -8,7 +8,7 @@
 #include "core/base/bytes.hpp"
 #include "core/flash/record.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 constexpr size_t kLeastEntryBytes = 2;
@@ -199,4 +199,4 @@ size_t StoredIndex::memory_bytes() const noexcept {
          (rest_.capacity() + piece_.capacity()) * sizeof(FlashIndexEntry) + value_.capacity();
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -23,7 +23,7 @@
 #include "core/base/result.hpp"
 #include "core/flash/device.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 using FlashIndexEntry = std::pair<uint32_t, uint32_t>;  // (position, hash)
 using FlashIndexEntries = std::vector<FlashIndexEntry>;
@@ -80,4 +80,4 @@ class StoredIndex {
   FlashIndexEntries piece_;
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

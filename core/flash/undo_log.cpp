@@ -1,6 +1,6 @@
 #include "core/flash/undo_log.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 size_t FlashUndoLog::mark(int savepoint, uint32_t block_count, const FlashRegisters& registers) {
   marks_.push_back({savepoint, block_count, registers, index_changes_.size(), block_changes_.size(),
@@ -25,4 +25,4 @@ size_t FlashUndoLog::memory_bytes() const noexcept {
          page_changes_.capacity() * sizeof(FlashPageUndo);
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

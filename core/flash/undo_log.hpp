@@ -24,7 +24,7 @@
 #include "core/flash/blocks.hpp"
 #include "core/flash/registers.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // One change of the index. `from` is 0 for an entry that came, `to` is 0 for one that went, because
 // no position is 0.
@@ -135,4 +135,4 @@ class FlashUndoLog {
   std::vector<FlashPageUndo> page_changes_;
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

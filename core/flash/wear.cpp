@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 constexpr uint32_t kMargin = 4;  // levelling begins so many erases before the gap
@@ -50,4 +50,4 @@ uint32_t anchor_erases_due(const FlashState& state, uint32_t block) {
   return count + 1 < mean ? std::min(mean - count - 1, kMostAnchorErases) : 0;
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

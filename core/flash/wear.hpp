@@ -19,7 +19,7 @@
 
 #include "core/flash/state.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // Returns the gap: how many more erases one block may have than another. If blocks wear out soon,
 // it is an eighth of their life.
@@ -34,4 +34,4 @@ bool anchors_are_behind(const FlashState& state, uint32_t block);
 // Returns how often to erase that block for nothing before it is used.
 uint32_t anchor_erases_due(const FlashState& state, uint32_t block);
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

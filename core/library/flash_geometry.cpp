@@ -1,14 +1,14 @@
-#include "core/library/flash_internals.hpp"
-
 #include "core/library/flash_geometry.hpp"
 
 #include <string>
+
+#include "core/flash/device.hpp"
 
 namespace cuckoo {
 inline namespace v1 {
 
 Status FlashGeometry::check() const {
-  internal::FlashGeometry log;
+  core::FlashGeometry log;
   constexpr uint32_t kLeastBlocks = 16 + kSuperblocks;
   if (blocks < kLeastBlocks) {
     return invalid("number of erase blocks is " + std::to_string(blocks) + "; expected " +

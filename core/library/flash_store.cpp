@@ -1,5 +1,3 @@
-#include "core/library/flash_internals.hpp"
-
 #include <cuckoo/flash_store.hpp>
 
 #include <string>
@@ -7,6 +5,8 @@
 
 #include "core/base/mix.hpp"
 #include "core/base/salt.hpp"
+#include "core/flash/device.hpp"
+#include "core/flash/store.hpp"
 #include "core/library/flash_geometry.hpp"
 #include "core/library/superblock.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 
 // The log's part of a device: the blocks after the superblocks. Only kFlashFailure keeps its
 // meaning. Every other error of a device, whatever its code, means that the device is gone.
-class LogDevice final : public internal::FlashDevice {
+class LogDevice final : public core::FlashDevice {
  public:
   LogDevice(std::unique_ptr<v1::FlashDevice> device, const v1::FlashGeometry& geometry)
       : device_(std::move(device)), offset_(uint64_t{kSuperblocks} * geometry.block_bytes()) {
@@ -27,7 +27,7 @@ class LogDevice final : public internal::FlashDevice {
     geometry_.endurance_erases = geometry.endurance_erases;
   }
 
-  const internal::FlashGeometry& geometry() const noexcept override { return geometry_; }
+  const core::FlashGeometry& geometry() const noexcept override { return geometry_; }
   Status read(uint64_t address, std::span<std::byte> out) override {
     return told(device_->read(offset_ + address, out));
   }
@@ -53,7 +53,7 @@ class LogDevice final : public internal::FlashDevice {
 
   std::unique_ptr<v1::FlashDevice> device_;
   const uint64_t offset_;
-  internal::FlashGeometry geometry_;
+  core::FlashGeometry geometry_;
 };
 
 FlashStoreOptions options_of(uint64_t seed) {
@@ -95,7 +95,7 @@ void FlashBatch::clear() noexcept {
 
 class FlashStore::Impl {
  public:
-  Impl(std::unique_ptr<v1::FlashDevice> device, const v1::FlashGeometry& geometry, uint64_t seed)
+  Impl(std::unique_ptr<FlashDevice> device, const FlashGeometry& geometry, uint64_t seed)
       : geometry(geometry),
         device(std::move(device), geometry),
         store(this->device, options_of(seed)) {}
@@ -154,9 +154,9 @@ class FlashStore::Impl {
     }
   }
 
-  const v1::FlashGeometry geometry;
+  const FlashGeometry geometry;
   LogDevice device;
-  internal::FlashStore store;
+  core::FlashStore store;
   std::vector<std::byte> value;  // of a get() into a text
 
  private:
@@ -291,7 +291,7 @@ Result<bool> FlashStore::remove(FlashBytes key) {
 
 Status FlashStore::write(const FlashBatch& batch) {
   CUCKOO_TRY(impl_ != nullptr ? Status() : holds_none());
-  std::vector<internal::FlashStore::Change> changes;
+  std::vector<core::FlashStore::Change> changes;
   changes.reserve(batch.size());
   std::span<const std::byte> left = batch.bytes_;
   const auto take = [&left](size_t bytes) {
@@ -300,7 +300,7 @@ Status FlashStore::write(const FlashBatch& batch) {
     return taken;
   };
   for (const FlashBatch::Change& change : batch.changes_) {
-    internal::FlashStore::Change& one = changes.emplace_back();
+    core::FlashStore::Change& one = changes.emplace_back();
     one.key = impl_->store.hashed(take(change.key_bytes));
     if (change.value_bytes) {
       one.value = take(*change.value_bytes);
@@ -348,7 +348,7 @@ FlashStats FlashStore::stats() const {
   if (impl_ == nullptr) {
     return stats;
   }
-  const internal::FlashStore& store = impl_->store;
+  const core::FlashStore& store = impl_->store;
   const uint32_t unit = impl_->geometry.program_unit_bytes;
   stats.entries = store.size();
   stats.used_bytes = store.charged_units() * unit;

@@ -1,4 +1,3 @@
-// core has types of the same names, so its headers come before <cuckoo/...>.
 #include "core/library/memory_ring.hpp"
 
 #include <algorithm>
@@ -51,8 +50,8 @@ Status check_md5(Md5 md5) {
   return is_md5 ? Status() : invalid("the md5 that was given computes something else");
 }
 
-Result<CoreRingOptions> core_options(const HashRingOptions& options) {
-  CoreRingOptions core;
+Result<core::RingOptions> core_options(const HashRingOptions& options) {
+  core::RingOptions core;
   core.algorithm = options.algorithm;
   switch (options.algorithm) {
     case RingAlgorithm::kRing:
@@ -128,7 +127,7 @@ class KeyText {
 
 // Returns a key's position, as ext/ring/cursor.cpp does.
 uint64_t position_of(const MemoryRing& in_memory, const Key& key) {
-  const CoreRingOptions& options = in_memory.ring().options();
+  const core::RingOptions& options = in_memory.ring().options();
   const bool is_ketama = options.algorithm == RingAlgorithm::kKetama;
   if (!is_ketama && !in_memory.has_text_keys()) {
     return key.hash(options.seed);
@@ -143,7 +142,7 @@ uint64_t position_of(const MemoryRing& in_memory, const Key& key) {
                    : Key(text.text()).hash(options.seed);
 }
 
-std::string name_of(const CoreRing& ring, uint32_t id) {
+std::string name_of(const core::HashRing& ring, uint32_t id) {
   return id != 0 ? ring.find(id)->name : std::string();
 }
 
@@ -164,9 +163,10 @@ HashRing& HashRing::operator=(const HashRing& other) {
 HashRing::~HashRing() = default;
 
 Result<HashRing> HashRing::make(const HashRingOptions& options) {
-  CUCKOO_ASSIGN_OR_RETURN(const CoreRingOptions core, core_options(options));
+  CUCKOO_ASSIGN_OR_RETURN(const core::RingOptions core, core_options(options));
   const bool is_ketama = options.algorithm == RingAlgorithm::kKetama;
-  CUCKOO_ASSIGN_OR_RETURN(std::shared_ptr<CoreRing> ring, CoreRing::make(core, options.md5));
+  CUCKOO_ASSIGN_OR_RETURN(std::shared_ptr<core::HashRing> ring,
+                          core::HashRing::make(core, options.md5));
   ring->build();
   return HashRing(std::make_unique<MemoryRing>(
       std::move(ring), options.text_keys ? RingKeyType::kText : RingKeyType::kNone,
@@ -185,7 +185,8 @@ Result<HashRing> HashRing::from_bytes(std::span<const std::byte> image, Md5 md5)
   if (is_ketama) {
     CUCKOO_TRY(check_md5(md5));
   }
-  CUCKOO_ASSIGN_OR_RETURN(std::shared_ptr<CoreRing> ring, ring_of(read, nullptr, Poll(), md5));
+  CUCKOO_ASSIGN_OR_RETURN(std::shared_ptr<core::HashRing> ring,
+                          ring_of(read, nullptr, Poll(), md5));
   return HashRing(
       std::make_unique<MemoryRing>(std::move(ring), read.key_type, is_ketama ? md5 : nullptr));
 }
@@ -196,8 +197,8 @@ std::string_view HashRing::owner(const Key& key) const {
   if (ring_ == nullptr) {
     return {};
   }
-  const CoreRing& ring = ring_->ring();
-  const CoreRingNode* const node = ring.find(ring.owner(position_of(*ring_, key)));
+  const core::HashRing& ring = ring_->ring();
+  const core::RingNode* const node = ring.find(ring.owner(position_of(*ring_, key)));
   return node != nullptr ? std::string_view(node->name) : std::string_view();
 }
 
@@ -206,7 +207,7 @@ std::vector<std::string_view> HashRing::replicas(const Key& key, size_t count) c
   if (ring_ == nullptr) {
     return names;
   }
-  const CoreRing& ring = ring_->ring();
+  const core::HashRing& ring = ring_->ring();
   std::vector<uint32_t> ids;
   ring.owners(position_of(*ring_, key), count, ids);
   names.reserve(ids.size());
@@ -228,7 +229,7 @@ std::vector<RingNode> HashRing::nodes() const {
   std::vector<RingNode> nodes;
   if (ring_ != nullptr) {
     nodes.reserve(size());
-    for (const CoreRingNode* const node : ring_->ring().nodes_by_name()) {
+    for (const core::RingNode* const node : ring_->ring().nodes_by_name()) {
       nodes.push_back({node->name, node->weight});
     }
   }
@@ -236,12 +237,12 @@ std::vector<RingNode> HashRing::nodes() const {
 }
 
 double HashRing::weight(std::string_view name) const noexcept {
-  const CoreRingNode* const node = ring_ != nullptr ? ring_->ring().find(name) : nullptr;
+  const core::RingNode* const node = ring_ != nullptr ? ring_->ring().find(name) : nullptr;
   return node != nullptr ? node->weight : 0;
 }
 
 double HashRing::share(std::string_view name) const noexcept {
-  const CoreRingNode* const node = ring_ != nullptr ? ring_->ring().find(name) : nullptr;
+  const core::RingNode* const node = ring_ != nullptr ? ring_->ring().find(name) : nullptr;
   return node != nullptr ? ring_->ring().share(node->id).share() : 0;
 }
 
@@ -260,38 +261,39 @@ Status HashRing::change(std::string_view name, Change&& change) {
 
 namespace {
 
-Status update_node(CoreRing& ring, std::string_view name, std::string_view new_name,
+Status update_node(core::HashRing& ring, std::string_view name, std::string_view new_name,
                    const double* weight) {
-  const CoreRingNode* const node = ring.find(name);
+  const core::RingNode* const node = ring.find(name);
   if (node == nullptr) {
     return invalid("there is no node of that name");
   }
   return ring.update(node->id, std::string(new_name), weight != nullptr ? *weight : node->weight);
 }
 
-Status insert_node(CoreRing& ring, std::string_view name, double weight) {
+Status insert_node(core::HashRing& ring, std::string_view name, double weight) {
   return ring.insert(std::string(name), weight).take_status();
 }
 
 }  // namespace
 
 Status HashRing::add(std::string_view name, double weight) {
-  return change(name, [&](CoreRing& ring) { return insert_node(ring, name, weight); });
+  return change(name, [&](core::HashRing& ring) { return insert_node(ring, name, weight); });
 }
 
 Status HashRing::set_weight(std::string_view name, double weight) {
-  return change(name, [&](CoreRing& ring) { return update_node(ring, name, name, &weight); });
+  return change(name, [&](core::HashRing& ring) { return update_node(ring, name, name, &weight); });
 }
 
 Status HashRing::rename(std::string_view name, std::string_view new_name) {
-  return change(name, [&](CoreRing& ring) { return update_node(ring, name, new_name, nullptr); });
+  return change(name,
+                [&](core::HashRing& ring) { return update_node(ring, name, new_name, nullptr); });
 }
 
 Result<bool> HashRing::remove(std::string_view name) {
   if (ring_ != nullptr && ring_->ring().find(name) == nullptr) {
     return false;
   }
-  CUCKOO_TRY(change(name, [&](CoreRing& ring) {
+  CUCKOO_TRY(change(name, [&](core::HashRing& ring) {
     ring.remove(ring.find(name)->id);
     return Status();
   }));
@@ -299,7 +301,7 @@ Result<bool> HashRing::remove(std::string_view name) {
 }
 
 Status HashRing::clear() {
-  return change({}, [](CoreRing& ring) {
+  return change({}, [](core::HashRing& ring) {
     ring.clear();
     return Status();
   });
@@ -326,7 +328,7 @@ Status HashRing::set_nodes(std::span<const RingNode> nodes) {
     return no_ring();
   }
   auto next = std::make_unique<MemoryRing>(*ring_);
-  CoreRing& ring = next->ring();
+  core::HashRing& ring = next->ring();
   std::map<std::string_view, double> weights;
   for (const RingNode& node : nodes) {
     if (!weights.emplace(node.name, node.weight).second) {
@@ -340,7 +342,7 @@ Status HashRing::set_nodes(std::span<const RingNode> nodes) {
   }
   const auto set_weights = [&](bool larger) -> Status {
     for (const RingNode& node : nodes) {
-      const CoreRingNode* const old = ring.find(node.name);
+      const core::RingNode* const old = ring.find(node.name);
       if (old != nullptr && old->weight != node.weight && (node.weight > old->weight) == larger) {
         if (const Status set = update_node(ring, node.name, node.name, &node.weight); !set.ok()) {
           return of_node(node.name, set.error());
@@ -368,7 +370,7 @@ Status HashRing::set_nodes(std::span<const RingNode> nodes) {
 HashRingOptions HashRing::options() const noexcept {
   HashRingOptions options;
   if (ring_ != nullptr) {
-    const CoreRingOptions& core = ring_->ring().options();
+    const core::RingOptions& core = ring_->ring().options();
     options.algorithm = core.algorithm;
     options.vnodes = core.vnodes;
     options.seed = core.seed;
@@ -384,10 +386,10 @@ Result<std::vector<RingMove>> HashRing::moves_to(const HashRing& after) const {
   if (ring_ == nullptr || after.ring_ == nullptr) {
     return no_ring();
   }
-  const CoreRing& from = ring_->ring();
-  const CoreRing& to = after.ring_->ring();
-  const CoreRingOptions& a = from.options();
-  const CoreRingOptions& b = to.options();
+  const core::HashRing& from = ring_->ring();
+  const core::HashRing& to = after.ring_->ring();
+  const core::RingOptions& a = from.options();
+  const core::RingOptions& b = to.options();
   if (a.algorithm != b.algorithm || a.seed != b.seed || a.key_hash != b.key_hash ||
       a.format != b.format || ring_->key_type() != after.ring_->key_type()) {
     return invalid(
@@ -396,12 +398,12 @@ Result<std::vector<RingMove>> HashRing::moves_to(const HashRing& after) const {
   }
   std::vector<uint32_t> ids_before(to.last_id(), kNewNode);
   for (uint32_t id = 1; id <= to.last_id(); ++id) {
-    const CoreRingNode* const node = to.find(id);
-    const CoreRingNode* const same = node != nullptr ? from.find(node->name) : nullptr;
+    const core::RingNode* const node = to.find(id);
+    const core::RingNode* const same = node != nullptr ? from.find(node->name) : nullptr;
     ids_before[id - 1] = same != nullptr ? same->id : kNewNode;
   }
   std::vector<RingMove> moves;
-  for (const CoreRingMove& move : ring_moves(from, to, 0, ids_before)) {
+  for (const core::RingMove& move : ring_moves(from, to, 0, ids_before)) {
     moves.push_back({name_of(from, move.from), name_of(to, move.to), move.part.share()});
   }
   std::sort(moves.begin(), moves.end(), [](const RingMove& x, const RingMove& y) {

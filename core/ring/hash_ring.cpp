@@ -8,7 +8,7 @@
 #include "core/base/bytes.hpp"
 #include "core/base/key_hash.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 uint64_t node_hash(const RingNode& node) noexcept {
@@ -284,4 +284,4 @@ std::string HashRing::check() {
   return points_.check();
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

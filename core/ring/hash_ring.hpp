@@ -47,7 +47,7 @@
 #include "core/ring/owners.hpp"
 #include "core/ring/points.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 inline constexpr uint32_t kMaxVnodes = 100000;
 inline constexpr uint32_t kMaxNodePoints = uint32_t{1} << 20;
@@ -186,4 +186,4 @@ class HashRing {
   std::vector<RingPart> shares_;
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

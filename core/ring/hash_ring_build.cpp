@@ -6,7 +6,7 @@
 #include "core/base/key_hash.hpp"
 #include "core/ring/hash_ring.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 // Points are hashed under another seed than keys (kinds 0 … 3 of core/base/key_hash.hpp). So a key
@@ -195,4 +195,4 @@ bool HashRing::build_difference(const std::vector<uint32_t>& counts) {
       [this](uint32_t a, uint32_t b) { return nodes_[a - 1].name < nodes_[b - 1].name; }, shares_);
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

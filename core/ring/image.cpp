@@ -9,7 +9,7 @@
 #include "core/base/bytes.hpp"
 #include "core/base/checksum.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 constexpr std::string_view kRingImageMagic = "CKR1";
@@ -278,4 +278,4 @@ Result<std::shared_ptr<HashRing>> ring_of(const RingImage& image, const HashRing
   return ring;
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

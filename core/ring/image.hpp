@@ -23,7 +23,7 @@
 #include "core/ring/mark.hpp"
 #include "core/ring/md5.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 struct RingImage {
   RingOptions options;
@@ -45,4 +45,4 @@ Result<RingImage> decode_ring_image(std::span<const std::byte> bytes);
 Result<std::shared_ptr<HashRing>> ring_of(const RingImage& image, const HashRing* before,
                                           const Poll& poll, Md5Function md5 = system_md5());
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

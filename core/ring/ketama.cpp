@@ -6,7 +6,7 @@
 
 #include "core/base/bytes.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 Result<std::shared_ptr<Ketama>> Ketama::make(KetamaDialect dialect, KetamaKeyHash key_hash,
                                              Md5Function md5) {
@@ -64,4 +64,4 @@ uint32_t ketama_hashes(KetamaDialect dialect, double weight, double total, size_
   return static_cast<uint32_t>(std::floor(product + kRounding));
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -44,7 +44,7 @@
 #include "core/ring/ketama_key_hash.hpp"
 #include "core/ring/md5.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 inline constexpr size_t kKetamaDialects = static_cast<size_t>(KetamaDialect::kConsistent) + 1;
 
@@ -96,4 +96,4 @@ class Ketama {
   Md5Function md5_;
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 // Returns the byte sign-extended, as x86 does with a char.
@@ -90,4 +90,4 @@ uint32_t ketama_key_hash(KetamaKeyHash kind, std::span<const std::byte> key) noe
   return 0;
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

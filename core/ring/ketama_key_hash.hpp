@@ -17,11 +17,11 @@
 
 #include <cuckoo/ring_algorithm.hpp>
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 inline constexpr size_t kKetamaKeyHashes = static_cast<size_t>(KetamaKeyHash::kOneAtATime) + 1;
 
 // Any but kMd5.
 uint32_t ketama_key_hash(KetamaKeyHash kind, std::span<const std::byte> key) noexcept;
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -5,7 +5,7 @@
 #include "core/base/bytes.hpp"
 #include "core/base/key_hash.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 // The first byte that is hashed says how many different owners the keys have.
@@ -121,4 +121,4 @@ std::string mark_text(uint64_t mark) {
   return text;
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -22,7 +22,7 @@
 
 #include "core/ring/hash_ring.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 // How the type of the key's column changes a key before it is hashed.
 enum class RingKeyType : uint8_t { kNone, kText, kNumeric, kReal };
@@ -33,4 +33,4 @@ uint64_t ring_mark(const HashRing& ring, RingKeyType key_type) noexcept;
 // Returns 16 hexadecimal digits.
 std::string mark_text(uint64_t mark);
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

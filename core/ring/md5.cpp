@@ -5,7 +5,7 @@
 
 #include "core/base/digest.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 Md5Function system_md5() {
   return [digester = std::make_shared<Digester>()](std::span<const std::byte> bytes,
@@ -16,4 +16,4 @@ Md5Function system_md5() {
   };
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

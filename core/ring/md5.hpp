@@ -6,7 +6,7 @@
 #include <functional>
 #include <span>
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 inline constexpr size_t kMd5Bytes = 16;
 
@@ -18,4 +18,4 @@ using Md5Function =
 // may use them at a time.
 Md5Function system_md5();
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 class Parts {
@@ -91,4 +91,4 @@ std::vector<RingMove> ring_moves(const HashRing& before, const HashRing& after, 
   return parts.moves();
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -7,7 +7,7 @@
 
 #include "core/ring/hash_ring.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 struct RingMove {
   uint32_t from = 0;  // an id; 0: no node
@@ -27,4 +27,4 @@ inline constexpr uint32_t kNewNode = UINT32_MAX;
 std::vector<RingMove> ring_moves(const HashRing& before, const HashRing& after,
                                  uint32_t renamed = 0, std::span<const uint32_t> ids_before = {});
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

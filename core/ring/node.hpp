@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 inline constexpr uint32_t kMaxRingNodes = 65536;  // as many as there are slots
 inline constexpr double kMinRingWeight = 1e-15;
@@ -18,4 +18,4 @@ struct RingNode {
   double weight = 0;
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

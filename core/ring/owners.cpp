@@ -6,7 +6,7 @@
 #include "core/base/bytes.hpp"
 #include "core/base/key_hash.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 constexpr uint32_t kNobody = UINT32_MAX;
@@ -212,4 +212,4 @@ std::string SlotOwners::check(std::span<const RingNode* const> nodes) const {
   return {};
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

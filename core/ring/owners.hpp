@@ -34,7 +34,7 @@
 #include "core/ring/points.hpp"
 #include "core/ring/quotas.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 class SlotOwners {
  public:
@@ -86,4 +86,4 @@ class SlotOwners {
   uint64_t digest_ = 0;
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 bool comes_before(const RingPoint& a, const RingPoint& b) noexcept {
@@ -406,4 +406,4 @@ size_t PointRing::memory_bytes() const noexcept {
          starts_.capacity() * sizeof(uint32_t) + segments_.capacity() * sizeof(Segment);
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -35,7 +35,7 @@
 
 #include "core/base/bytes.hpp"
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 inline constexpr size_t kMaxRingPoints = size_t{1} << 24;
 
@@ -197,4 +197,4 @@ class PointRing {
   std::vector<Owned> merged_;  // the new points of a range
 };
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

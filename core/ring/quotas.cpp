@@ -4,7 +4,7 @@
 #include <cmath>
 #include <queue>
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 namespace {
 
@@ -119,4 +119,4 @@ std::vector<uint32_t> slot_quotas(std::span<const double> weights) {
   return quotas;
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -21,11 +21,11 @@
 #include <span>
 #include <vector>
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 inline constexpr uint32_t kRingSlots = 65536;
 
 // `weights`: 1 … 65,536, all above 0, in the order of the nodes' names.
 std::vector<uint32_t> slot_quotas(std::span<const double> weights);
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace cuckoo {
+namespace cuckoo::core {
 namespace {
 
 constexpr int kDigits = 15;
@@ -117,4 +117,4 @@ std::string_view real_text(double real, RealText& room) noexcept {
   return {room.data(), static_cast<size_t>(text.end() - room.data())};
 }
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

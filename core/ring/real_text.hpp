@@ -11,11 +11,11 @@
 #include <array>
 #include <string_view>
 
-namespace cuckoo {
+namespace cuckoo::core {
 
 using RealText = std::array<char, 32>;
 
 // The text lies in `room`, or is a constant: "Inf", "-Inf", "NaN".
 std::string_view real_text(double real, RealText& room) noexcept;
 
-}  // namespace cuckoo
+}  // namespace cuckoo::core

@@ -7,6 +7,14 @@
 #include "core/filter/cuckoo_filter.hpp"
 #include "tests/support/core_samples.hpp"
 
+namespace cuckoo::core {
+
+inline std::string name_of(const BucketShape& shape) {
+  return std::to_string(shape.radix) + " x 2^" + std::to_string(shape.low_bits);
+}
+
+}  // namespace cuckoo::core
+
 namespace cuckoo::test {
 
 inline CuckooFilter whole_cuckoo(const CuckooGeometry& geometry) {
@@ -23,10 +31,6 @@ inline BucketShape shape_of(uint32_t radix, uint32_t low_bits) {
   BucketShape shape;
   EXPECT_TRUE(make_bucket_shape(radix, low_bits, shape));
   return shape;
-}
-
-inline std::string name_of(const BucketShape& shape) {
-  return std::to_string(shape.radix) + " x 2^" + std::to_string(shape.low_bits);
 }
 
 inline void insert_each(CuckooFilter& filter, const std::vector<uint64_t>& hashes) {

@@ -14,6 +14,12 @@
 #include "core/stored/filter_options.hpp"
 #include "tests/support/core_samples.hpp"
 
+namespace cuckoo::core {
+
+inline std::string name_of(FilterKind kind) { return traits_of(kind).name; }
+
+}  // namespace cuckoo::core
+
 namespace cuckoo::test {
 
 struct FilterCase {
@@ -29,7 +35,6 @@ inline const std::vector<FilterKind> kLoggedKinds = [] {
   return kinds;
 }();
 
-inline std::string name_of(FilterKind kind) { return traits_of(kind).name; }
 inline std::string name_of(const FilterCase& filter_case) {
   return name_of(filter_case.kind) + (filter_case.growth ? "_grows" : "_fixed");
 }

@@ -7,6 +7,8 @@
 
 namespace cuckoo {
 
+namespace core {
+
 // Plants damage.
 class SlotCacheTestPeer {
  public:
@@ -40,6 +42,8 @@ class SlotCacheTestPeer {
  private:
   SlotCache& cache_;
 };
+
+}  // namespace core
 
 namespace flash_slot_cache_test {
 namespace {

@@ -4,6 +4,8 @@
 
 namespace cuckoo {
 
+namespace core {
+
 // Plants damage in memory.
 class FlashStoreTestPeer {
  public:
@@ -18,6 +20,8 @@ class FlashStoreTestPeer {
  private:
   FlashStore& store_;
 };
+
+}  // namespace core
 
 namespace flash_store_check_test {
 namespace {

@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, FilterFileChangesFaults,
                          ::testing::Combine(::testing::ValuesIn(test::kLoggedKinds),
                                             ::testing::Bool()),
                          [](const auto& info) {
-                           return test::name_of(std::get<0>(info.param)) +
+                           return name_of(std::get<0>(info.param)) +
                                   (std::get<1>(info.param) ? "_grows" : "_fixed");
                          });
 

@@ -46,7 +46,7 @@ class LifeOfCopies {
                                 : options_.capacity / (multiset() && !options_.unique ? 3 : 1);
   }
   std::string description() const {
-    return test::name_of(options_.spec.kind) + ", capacity " + std::to_string(options_.capacity) +
+    return name_of(options_.spec.kind) + ", capacity " + std::to_string(options_.capacity) +
            (options_.growth ? ", growth" : "") + (options_.unique ? ", unique" : "") + ", page " +
            std::to_string(options_.page_bytes) + ", seed " + std::to_string(seed_);
   }

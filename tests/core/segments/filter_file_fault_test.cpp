@@ -179,7 +179,7 @@ INSTANTIATE_TEST_SUITE_P(Steps, FilterFileFaults,
                                                               FilterKind::kCountingBloom),
                                             ::testing::Bool(), ::testing::ValuesIn(kSteps)),
                          [](const auto& info) {
-                           return test::name_of(std::get<0>(info.param)) +
+                           return name_of(std::get<0>(info.param)) +
                                   (std::get<1>(info.param) ? "_grows_" : "_fixed_") +
                                   std::get<2>(info.param).name;
                          });

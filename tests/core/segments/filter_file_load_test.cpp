@@ -205,7 +205,7 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values(Size{100, 64}, Size{100, 4096}, Size{200000, 4096})),
     [](const auto& info) {
       const Size size = std::get<1>(info.param);
-      return test::name_of(std::get<0>(info.param)) + "_" + std::to_string(size.capacity) + "_" +
+      return name_of(std::get<0>(info.param)) + "_" + std::to_string(size.capacity) + "_" +
              std::to_string(size.page_bytes);
     });
 

@@ -50,7 +50,7 @@ class Life {
   }
   const MemoryBlocks::Rows& rows() const { return storage_.rows; }
   std::string description() const {
-    return test::name_of(options_.spec.kind) + ", capacity " + std::to_string(options_.capacity) +
+    return name_of(options_.spec.kind) + ", capacity " + std::to_string(options_.capacity) +
            ", rate " + std::to_string(options_.spec.rate) + (options_.growth ? ", growth" : "") +
            ", page " + std::to_string(options_.page_bytes) + ", width " +
            std::to_string(static_cast<int>(options_.width)) + ", seed " + std::to_string(seed_);

@@ -225,7 +225,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, WindowsOfSegments,
                          ::testing::Combine(::testing::ValuesIn(test::all_cases()),
                                             ::testing::Values(2, 3, 7, 64)),
                          [](const auto& info) {
-                           return test::name_of(std::get<0>(info.param)) + "_" +
+                           return name_of(std::get<0>(info.param)) + "_" +
                                   std::to_string(std::get<1>(info.param));
                          });
 

@@ -204,8 +204,8 @@ TEST(RingLibrary, writes_reals_as_this_sqlite_does) {
   const auto differs = [](double real) {
     char text[64];
     sqlite3_snprintf(sizeof text, text, "%!.15g", real);
-    RealText room;
-    return real_text(real, room) != text;
+    core::RealText room;
+    return core::real_text(real, room) != text;
   };
   for (int64_t i = -20'000; i < 20'000; ++i) {  // as people write them
     for (const double real : {static_cast<double>(i) / 1000, static_cast<double>(i) * 1e-9,
