@@ -1,6 +1,7 @@
 -- A sliding window: who has been here in the last seven days? A filter of seven generations takes
 -- today's visitors into the newest. Once a day 'rotate' begins a new generation and forgets the
--- oldest as a whole: no key is looked up and removed one by one.
+-- oldest as a whole: no key is looked up and removed one by one. It takes the day's number, and
+-- does nothing where the newest generation has that number. So any number of workers may ask.
 --   sqlite3 -cmd ".load build/release/cuckoo" <sql/07_sliding_window.sql
 .mode markdown
 
@@ -17,16 +18,17 @@ INSERT INTO visits
 SELECT d, iif(d > 1 AND i <= 200, (d - 1) * 100000 + 500 + i, d * 100000 + i)
 FROM day JOIN n ON i <= d * 1000;
 
--- What a nightly job does: a day begins, and its visitors come.
+-- What a nightly job does: a day begins, and its visitors come. With real days the number would be
+-- unixepoch() / 86400.
 CREATE TABLE days(day INTEGER PRIMARY KEY);
 CREATE TRIGGER day_begins AFTER INSERT ON days BEGIN
-  INSERT INTO recent(recent) VALUES ('rotate');
+  INSERT INTO recent(recent, visitor) VALUES ('rotate', new.day);
   INSERT INTO recent SELECT visitor FROM visits WHERE day = new.day;
 END;
 
 -- A week, the newest day first.
 INSERT INTO days VALUES (1), (2), (3), (4), (5), (6), (7);
-SELECT generations, generation_items, items FROM filter_info('recent');
+SELECT generations, rotation, generation_items, items FROM filter_info('recent');
 SELECT count(*) AS day_1, sum(filter_contains('recent', visitor)) AS known
 FROM visits WHERE day = 1;
 

@@ -29,6 +29,10 @@ using PieceSink = std::function<Status(Piece&& piece)>;
 // Hands over all pieces, ascending by prefix. The prefixes partition the hash space. It may be
 // called more than once, and hands over the same pieces each time.
 using PieceSource = std::function<Status(const PieceSink& sink)>;
+// Reads all pieces, if there are any, which verifies those of a message.
+inline Status verify(const PieceSource& pieces) {
+  return pieces ? pieces([](Piece&&) { return Status(); }) : Status();
+}
 // Hands over the same pieces, from that of `prefix` on, until enough() returns true after one.
 using PieceRange = std::function<Status(uint64_t prefix, const PieceSink& sink,
                                         const std::function<bool()>& enough)>;

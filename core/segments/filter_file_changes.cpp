@@ -211,6 +211,7 @@ Status FilterFile::expect_from(const FilterMark& from, const FilterMark& to) {
 Result<bool> FilterFile::apply(const FilterChanges& changes) {
   CUCKOO_ASSIGN_OR_RETURN(const std::optional<FilterMark> now, mark());
   if (now == changes.to) {
+    CUCKOO_TRY(verify(changes.pieces));
     return false;
   }
   CUCKOO_TRY(expect_from(changes.from, changes.to));

@@ -214,24 +214,34 @@ Result<bool> FilterWindow::insert_new(uint64_t hash) {
   return newest_->insert_new(hash);
 }
 
-// The generation that becomes old is written as a whole, so that it never changes again.
-Status FilterWindow::rotate() {
+// Returns kInvalid unless the newest generation can get that number.
+Status FilterWindow::expect_number(uint64_t number) const {
   if (single()) {
     return invalid("has no generations to rotate; make the table with generations = 2 or more");
   }
-  if (!is_rotation(files_.size(), 1, state_.rotation + 1)) {
-    return invalid("was rotated 2^60 times; 'clear' does not help, make the table anew");
+  if (number < state_.rotation) {
+    return invalid("the newest generation has number " + std::to_string(state_.rotation) +
+                   ", and a window does not go back to " + std::to_string(number));
   }
+  return is_rotation(files_.size(), 1, number)
+             ? Status()
+             : invalid("a generation can't have a number above 2^60; make the table anew");
+}
+
+// Begins the generation of that number. So many are held afterwards. The one that becomes old is
+// written as a whole, so that it never changes again.
+Status FilterWindow::begin(uint64_t number, uint64_t held) {
   CUCKOO_TRY(finish_load());
   CUCKOO_TRY(flush());
-  const State next{state_.rotation + 1, std::min<uint64_t>(state_.held + 1, files_.size()),
-                   chain_with(state_.past, newest_->history())};
-  const uint64_t slot = slot_of(next.rotation);
+  const State next{number, held, chain_with(state_.past, newest_->history())};
+  const uint64_t slot = slot_of(number);
   auto made = std::make_unique<FilterFile>(created_, storage_, slot);
   CUCKOO_TRY(made->create(next.past));
   return poison_.changing([&]() -> Status {
-    if (state_.held == files_.size()) {
-      to_erase_.push_back(slot);
+    for (uint64_t age = 0; age < state_.held; ++age) {
+      if (const uint64_t old = state_.rotation - age; old + held <= number) {
+        to_erase_.push_back(slot_of(old));
+      }
     }
     Files files(files_.size());
     files[slot] = std::move(made);
@@ -239,6 +249,19 @@ Status FilterWindow::rotate() {
     state_changed_ = true;
     return {};
   });
+}
+
+Status FilterWindow::rotate() { return rotate_to(state_.rotation + 1); }
+
+Status FilterWindow::rotate_to(uint64_t number) {
+  CUCKOO_TRY(expect_number(number));
+  if (number - state_.rotation >= files_.size()) {
+    return begin(number, 1);
+  }
+  while (state_.rotation < number) {
+    CUCKOO_TRY(begin(state_.rotation + 1, std::min<uint64_t>(state_.held + 1, files_.size())));
+  }
+  return {};
 }
 
 Status FilterWindow::clear() {

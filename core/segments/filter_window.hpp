@@ -73,6 +73,10 @@ class FilterWindow {
   // Begins a new generation, and forgets the oldest one if there are N. First writes all that is
   // pending; the rotation itself is pending afterwards. Returns kInvalid if N is 1.
   Status rotate();
+  // Rotates until the newest generation has that number, which is its rotation. Nothing happens if
+  // it has it. If N numbers or more are between, all is forgotten, and one generation is held.
+  // Returns kInvalid, without a change, if N is 1 or the number is lower.
+  Status rotate_to(uint64_t number);
   Status clear();
   // Checks all that storage would hold after a flush(), as a connection that opens it would find
   // it. Writes nothing, and changes nothing here. `amid_parts`: parts of a message are stored, too
@@ -111,7 +115,8 @@ class FilterWindow {
   // FilterFile::expect_from() does.
   Status expect_from(const std::optional<WindowMark>& from, const WindowMark& to);
 
-  std::vector<uint64_t> generation_items() const;  // newest first
+  uint64_t rotation() const noexcept { return state_.rotation; }  // the newest one's number
+  std::vector<uint64_t> generation_items() const;                 // newest first
   uint64_t items() const;
   uint64_t key_types() const noexcept;  // of all generations
   double target_rate() const noexcept;
@@ -136,6 +141,8 @@ class FilterWindow {
   using Files = std::vector<std::unique_ptr<FilterFile>>;  // by slot
   void arrange(const State& state, Files made);
   Answer probe_older(uint64_t hash);
+  Status expect_number(uint64_t number) const;
+  Status begin(uint64_t number, uint64_t held);
   Status expect_several(const char* what) const;
   bool may_lead_on(const WindowMark& from) const noexcept;
   WindowMessage message_of(const WindowMark& now) const;

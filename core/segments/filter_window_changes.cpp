@@ -200,6 +200,7 @@ Status FilterWindow::expect_from(const std::optional<WindowMark>& from, const Wi
 Result<bool> FilterWindow::apply(const WindowMessage& changes) {
   CUCKOO_ASSIGN_OR_RETURN(const WindowMark now, mark());
   if (now == changes.to) {
+    CUCKOO_TRY(verify(changes));
     return false;
   }
   CUCKOO_TRY(expect_from(changes.from, changes.to));

@@ -332,6 +332,14 @@ struct SectionReader {
 
 }  // namespace
 
+Status verify(const WindowMessage& message) {
+  for (const Generation& one : message.generations) {
+    CUCKOO_TRY(one.image ? verify(one.image->pieces) : Status());
+    CUCKOO_TRY(one.changes ? verify(one.changes->pieces) : Status());
+  }
+  return {};
+}
+
 Result<WindowMessage> decode_window_message(std::span<const std::byte> bytes, uint32_t page_bytes,
                                             bool with_hashes, const Poll& poll) {
   CUCKOO_ASSIGN_OR_RETURN(const Frame frame, read_frame(bytes));

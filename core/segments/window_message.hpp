@@ -69,6 +69,8 @@ Result<std::vector<std::byte>> encode_window_message(const WindowMessage& messag
 // if they have any and `with_hashes` asks for them.
 Result<WindowMessage> decode_window_message(std::span<const std::byte> bytes, uint32_t page_bytes,
                                             bool with_hashes, const Poll& poll = nullptr);
+// Reads all pieces of a decoded message, which verifies them.
+Status verify(const WindowMessage& message);
 // Decodes the header alone. `front` are the first bytes of a message of `size` bytes. The result
 // has no generations, and of `common` only the fields that the marks have.
 Result<WindowMessage> decode_window_header(std::span<const std::byte> front, uint64_t size);

@@ -20,7 +20,7 @@ std::span<const Command<FilterCommands>> FilterCommands::all() noexcept {
       {"merge", Argument::kTaken, &FilterCommands::merge},
       {"rebuild", Argument::kNone, &FilterCommands::rebuild},
       {"resize", Argument::kTaken, &FilterCommands::resize},
-      {"rotate", Argument::kNone, &FilterCommands::rotate},
+      {"rotate", Argument::kOptional, &FilterCommands::rotate},
   };
   return kAll;
 }
@@ -95,6 +95,25 @@ void FilterCommands::resize(sqlite3_value* capacity) {
   } else {
     rebuild_for(whole);
   }
+}
+
+void FilterCommands::rotate(sqlite3_value* number) {
+  if (is_null(number)) {
+    live_.rotate(std::nullopt);
+    return;
+  }
+  // A REAL, or a text of a number, is taken if it is whole.
+  const int64_t whole = sqlite3_value_int64(number);
+  if (sqlite3_value_numeric_type(number) == SQLITE_INTEGER
+          ? whole < 0
+          : sqlite3_value_type(number) != SQLITE_FLOAT ||
+                sqlite3_value_double(number) != static_cast<double>(whole)) {
+    throw SqlError(SQLITE_ERROR,
+                   name() +
+                       ": rotate takes the number of a generation, a whole number from 0 to"
+                       " 2^60, or none");
+  }
+  live_.rotate(static_cast<uint64_t>(whole));
 }
 
 // Rebuilds from the source if there is one, otherwise from the stored hashes.

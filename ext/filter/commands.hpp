@@ -43,7 +43,7 @@ class FilterCommands {
   void merge(sqlite3_value* other);  // a filter's name or an image
   void rebuild(sqlite3_value*) { rebuild_for(0); }
   void resize(sqlite3_value* capacity);
-  void rotate(sqlite3_value*) { live_.rotate(); }
+  void rotate(sqlite3_value* number);  // of the newest generation then; NULL: the next one
   void rebuild_for(uint64_t capacity);
 
   Connection& connection_;

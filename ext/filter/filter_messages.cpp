@@ -202,7 +202,9 @@ void FilterMessages::apply_message(const MessageBytes& bytes) {
     WindowMessages(live_).apply(all_of(bytes, buffer));
   } else if (segments::looks_like_changes(front)) {
     apply_changes(bytes);
-  } else if (!is_own_image(bytes, front)) {
+  } else if (is_own_image(bytes, front)) {
+    Intake(live_, "apply").verify(bytes);
+  } else {
     Intake(live_, "apply").import(bytes);
   }
 }

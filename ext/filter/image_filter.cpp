@@ -53,6 +53,7 @@ void ImageFilter::decode(std::span<const std::byte> bytes, const std::string& fu
     images_ = std::move(window.generations);
     std::reverse(images_.begin(), images_.end());
     generations_ = window.mark.generations;
+    rotation_ = window.mark.rotation;
     mark_ = segments::encode_window_mark(window.mark);
   } else {
     images_.push_back(expect(segments::decode_image(bytes), function));

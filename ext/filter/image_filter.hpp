@@ -35,7 +35,8 @@ class ImageFilter {
 
   // These are of all generations.
   uint64_t generations() const noexcept { return generations_; }
-  std::vector<uint64_t> generation_items() const;  // newest first
+  std::optional<uint64_t> rotation() const noexcept { return rotation_; }  // of a window
+  std::vector<uint64_t> generation_items() const;                          // newest first
   double target_rate() const noexcept;
   double rate_now() const noexcept;
   size_t memory_bytes() const noexcept;
@@ -53,6 +54,7 @@ class ImageFilter {
 
   std::vector<segments::Image> images_;  // newest first
   uint64_t generations_ = 1;
+  std::optional<uint64_t> rotation_;
   std::optional<std::vector<std::byte>> mark_;
   size_t bytes_;
 };

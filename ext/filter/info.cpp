@@ -34,6 +34,8 @@ struct InfoColumn {
     kLogEntries,
     kProbes,
     kPositives,
+    kSeed,  // as text, because JavaScript has no integers above 2^53
+    kRotation,
     kUnique,
     kCollation,
     kKeyTypes,
@@ -136,8 +138,8 @@ std::string FilterInfo::declaration() const {
   return "CREATE TABLE x(schema TEXT, name TEXT, kind TEXT, items INTEGER, capacity INTEGER,"
          " load_factor REAL, fpr REAL, fpr_now REAL, bits_per_key REAL, fingerprint_bits REAL,"
          " hashes INTEGER, generations INTEGER, generation_items TEXT, memory_bytes INTEGER,"
-         " disk_bytes INTEGER, log_entries INTEGER, probes INTEGER, positives INTEGER,"
-         " \"unique\" INTEGER, collation TEXT, key_types TEXT, mark TEXT,"
+         " disk_bytes INTEGER, log_entries INTEGER, probes INTEGER, positives INTEGER, seed TEXT,"
+         " rotation INTEGER, \"unique\" INTEGER, collation TEXT, key_types TEXT, mark TEXT,"
          " mark_from TEXT, message TEXT, adds INTEGER, removes INTEGER, segments INTEGER,"
          " part INTEGER, parts INTEGER, error TEXT, filter BLOB HIDDEN)";
 }
@@ -234,6 +236,10 @@ void FilterInfo::Cursor::message_column(sqlite3_context* context, int column) co
       return result_mark(context, info.to);
     case InfoColumn::kMarkFrom:
       return result_mark(context, info.from);
+    case InfoColumn::kSeed:
+      return info.seed ? result_text(context, seed_text(*info.seed)) : void();
+    case InfoColumn::kRotation:
+      return count(info.rotation);
     case InfoColumn::kMessage:
       return sqlite3_result_text(context, info.message, -1, SQLITE_STATIC);
     case InfoColumn::kAdds:
@@ -276,6 +282,10 @@ void FilterInfo::Cursor::image_column(sqlite3_context* context, int column) cons
       return key_column(context, column, image_->keys());
     case InfoColumn::kMark:
       return result_mark(context, image_->mark());
+    case InfoColumn::kSeed:
+      return result_text(context, seed_text(image_->header().seed));
+    case InfoColumn::kRotation:
+      return image_->rotation() ? result_count(context, *image_->rotation()) : void();
     case InfoColumn::kMessage:
       return sqlite3_result_text(context, "image", -1, SQLITE_STATIC);
     case InfoColumn::kSegments:
@@ -328,6 +338,10 @@ void FilterInfo::Cursor::table_column(sqlite3_context* context, int column) {
       return result_count(context, live.probes());
     case InfoColumn::kPositives:
       return result_count(context, live.positives());
+    case InfoColumn::kSeed:
+      return result_text(context, seed_text(filter.options().seed));
+    case InfoColumn::kRotation:
+      return filter.single() ? void() : result_count(context, filter.rotation());
     case InfoColumn::kUnique:
       return sqlite3_result_int(context, filter.options().unique ? 1 : 0);
     case InfoColumn::kSegments:

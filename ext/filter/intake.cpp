@@ -346,6 +346,9 @@ void Intake::expect_importable(const Incoming& incoming) const {
            describe(mine.spec.kind) + "; make a table like the image");
   }
   expect_keys(incoming);
+  if (command_ == "apply") {
+    live_.expect_origin(incoming.options.seed);
+  }
   if (const Status status = incoming.options.check(); !status.ok()) {
     refuse("the image is for " + status.error().message);
   }

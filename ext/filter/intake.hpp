@@ -40,6 +40,7 @@ class Intake {
   // import() and replace() replace the contents: by the image of a single filter, with its options;
   // and by keys, none of which is NULL. Capacity 0 keeps the old one.
   void import(const segments::MessageBytes& image);
+  void verify(const segments::MessageBytes& image) const { (void)decode(image); }
   // Finds errors of import() early, as far as the header shows them.
   void expect_importable(const segments::MessageBytes& image) const;
   using KeySource = std::function<void(const std::function<void(const KeyView& key)>& visit)>;

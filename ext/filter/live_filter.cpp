@@ -329,12 +329,23 @@ LiveFilter::Replaced LiveFilter::replace_key(const KeyView& from, const KeyView&
   return replaced;
 }
 
+void LiveFilter::expect_origin(uint64_t seed) const {
+  if (seed != this->seed() && filter_->items() > 0) {
+    throw SqlError(SQLITE_ERROR,
+                   table() + ": apply: the message is of a filter with seed " + seed_text(seed) +
+                       ", this one has seed " + seed_text(this->seed()) + " and holds " +
+                       std::to_string(filter_->items()) +
+                       " keys; it follows its own origin alone: 'import' takes any image, and"
+                       " 'clear' comes before a new origin");
+  }
+}
+
 void LiveFilter::clear() {
   change([&] { return filter_->clear(); });
 }
 
-void LiveFilter::rotate() {
-  change([&] { return filter_->rotate(); });
+void LiveFilter::rotate(std::optional<uint64_t> number) {
+  change([&] { return number ? filter_->rotate_to(*number) : filter_->rotate(); });
 }
 
 void LiveFilter::resize(uint64_t capacity) {

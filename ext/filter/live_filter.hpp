@@ -118,9 +118,13 @@ class LiveFilter final : public LiveTable {
   using IfPresent = segments::FilterFile::IfPresent;
   using Replaced = segments::FilterFile::Replaced;
   Replaced replace_key(const KeyView& from, const KeyView& to, IfPresent if_present);
+  // Throws unless 'apply' may take a message of a filter with that seed. A filter that holds
+  // something follows one origin alone, whose seed it has.
+  void expect_origin(uint64_t seed) const;
   void clear();
   void resize(uint64_t capacity);  // makes it anew from its hashes; 0: keeps the capacity
-  void rotate();
+  // Rotates once, or until the newest generation has that number.
+  void rotate(std::optional<uint64_t> number);
   // Makes any other change, with follow() before it and C2 after it. If the body fails with
   // kInvalid or kFull, it has changed nothing.
   void change_by(const std::function<Status()>& body);

@@ -18,6 +18,7 @@ constexpr uint64_t kMostShown = uint64_t{1} << 62;
 
 void take_header(const FilterChanges& changes, MessageInfo& info) {
   info.kind = changes.to.kind;
+  info.seed = changes.to.seed;
   info.items = changes.items;
   info.from = segments::encode_mark(changes.from);
   info.to = segments::encode_mark(changes.to);
@@ -26,6 +27,7 @@ void take_header(const FilterChanges& changes, MessageInfo& info) {
 
 void take_header(const segments::ImageHeader& header, MessageInfo& info) {
   info.kind = header.spec.kind;
+  info.seed = header.seed;
   info.items = header.items;
   if (header.mark) {
     info.to = segments::encode_mark(*header.mark);
@@ -36,6 +38,8 @@ void take_header(const segments::ImageHeader& header, MessageInfo& info) {
 
 void take_marks(const segments::WindowMessage& message, MessageInfo& info) {
   info.to = segments::encode_window_mark(message.to);
+  info.seed = message.to.newest.seed;
+  info.rotation = message.to.rotation;
   if (message.from) {
     info.from = segments::encode_window_mark(*message.from);
   }

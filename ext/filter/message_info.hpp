@@ -24,7 +24,9 @@ struct MessageInfo {
   std::optional<std::vector<std::byte>> from, to;
   std::optional<uint64_t> adds, removes;
   std::optional<uint64_t> segments;
-  uint64_t part = 0;  // of a part; from 1
+  std::optional<uint64_t> seed;
+  std::optional<uint64_t> rotation;  // of a window, after the message
+  uint64_t part = 0;                 // of a part; from 1
   uint64_t parts = 0;
 };
 

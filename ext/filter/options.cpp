@@ -207,6 +207,8 @@ FilterModule module_of(FilterKind kind) noexcept {
   return FilterModule::kBloom;
 }
 
+std::string seed_text(uint64_t seed) { return std::to_string(static_cast<int64_t>(seed)); }
+
 std::string describe(FilterKind kind) {
   switch (kind) {
     case FilterKind::kCuckoo:

@@ -46,6 +46,9 @@ struct Surroundings {
   uint32_t page_bytes = kPageBytes;
 };
 
+// Returns the seed as the option `seed` takes it.
+std::string seed_text(uint64_t seed);
+
 // Throws SqlError that names the table if options contradict one another. Without `seed_of` and
 // without the option seed, the seed is random. Does not set the digest.
 FilterOptions chosen_options(const std::string& table, FilterModule module, const Options& options,

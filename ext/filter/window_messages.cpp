@@ -131,7 +131,9 @@ void WindowMessages::expect_appliable(std::span<const std::byte> front, uint64_t
   }
   const WindowMessage& message = header.value();
   expect_like(message, "apply");
-  if (message.from) {
+  if (!message.from) {
+    live_.expect_origin(message.to.newest.seed);
+  } else {
     throw_if(live_.table() + ": apply", live_.filter().expect_from(message.from, message.to));
   }
 }
@@ -141,6 +143,9 @@ void WindowMessages::import(std::span<const std::byte> bytes, const std::string&
   if (message.from) {
     refuse(command,
            "the BLOB has changes of a sliding window, expected its image; 'apply' takes both");
+  }
+  if (command == "apply") {
+    live_.expect_origin(message.common.seed);
   }
   FilterOptions next = live_.filter().options();
   next.spec = segments::created_spec(message.common.spec);
@@ -165,7 +170,13 @@ void WindowMessages::apply(std::span<const std::byte> bytes) {
     const bool brings_hashes = message.common.with_hashes && live_.filter().lacks_hashes();
     if (brings_hashes || segments::encode_window_mark(message.to) != mark()) {
       import(bytes, "apply");
+      return;
     }
+    const Status sound = segments::verify(message);
+    if (!sound.ok() && sound.error().code == ErrorCode::kCorrupt) {
+      refuse("apply", sound.error().message);
+    }
+    throw_if(live_.table(), sound);
     return;
   }
   live_.change_by([&]() -> Status {

@@ -18,7 +18,7 @@ namespace cuckoo {
 template <class Target>
 struct Command {
   const char* name;
-  enum class Argument { kNone, kTaken } argument;
+  enum class Argument { kNone, kTaken, kOptional } argument;
   void (Target::*run)(sqlite3_value* argument);
 };
 

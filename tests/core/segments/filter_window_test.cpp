@@ -32,11 +32,15 @@ using test::StoredGenerations;
 struct WindowModel {
   std::deque<std::multiset<uint64_t>> generations = {{}};
 
-  void rotate(uint64_t most) {
-    generations.emplace_front();
-    if (generations.size() > most) {
-      generations.pop_back();
+  // Of a window with so many generations.
+  void rotate(uint64_t turns, uint64_t most) {
+    if (turns >= most) {
+      generations.clear();
     }
+    for (uint64_t turn = 0; turn < (turns >= most ? 1 : turns); ++turn) {
+      generations.emplace_front();
+    }
+    generations.resize(std::min<uint64_t>(generations.size(), most));
   }
   bool holds(uint64_t hash) const {
     return std::any_of(generations.begin(), generations.end(),
@@ -131,10 +135,13 @@ class WindowScript {
   }
 
   void rotate() {
-    stored_.rotate();
-    model_.rotate(options().generations);
+    const uint64_t turns = random(2) == 0 ? 1 : random(options().generations + 2);
+    const uint64_t number = stored_.window.rotation() + turns;
+    ASSERT_TRUE(stored_.window.rotate_to(number).ok());
+    ASSERT_EQ(stored_.window.rotation(), number);
+    model_.rotate(turns, options().generations);
     ASSERT_EQ(stored_.window.generation_items().size(), model_.generations.size());
-    ASSERT_EQ(stored_.window.newest().items(), 0u);
+    ASSERT_TRUE(turns == 0 || stored_.window.newest().items() == 0);
   }
 
   // Without growth a generation takes its capacity of keys.

@@ -391,10 +391,12 @@ TEST_F(Changes, the_image_comes_where_nothing_else_leads) {
     EXPECT_EQ(db.number("SELECT count(*) FROM c"), db.number("SELECT count(*) FROM o")) << what;
     check(db, "c");
   };
-  for (const char* change : {"INSERT INTO o(o) VALUES ('clear')", "INSERT INTO o VALUES (7)",
-                             "INSERT INTO o(o, key) SELECT 'import', cuckoo_build(value, 0.001)"
-                             " FROM (SELECT 1 AS value UNION ALL SELECT 2)",
-                             "INSERT INTO o(o, key) SELECT 'import', cuckoo_build('a', 0.1, 50)"}) {
+  for (const char* change :
+       {"INSERT INTO o(o) VALUES ('clear')", "INSERT INTO o VALUES (7)",
+        "CREATE VIRTUAL TABLE p USING cuckoo_filter(seed_of = 'o', fpr = 0.1, capacity = 50);"
+        "INSERT INTO p VALUES (1), (2); INSERT INTO o(o, key) VALUES ('import', "
+        "filter_export('p'))",
+        "INSERT INTO o(o) VALUES ('clear')"}) {
     db.run(change);
     follow(change);
   }
@@ -404,6 +406,46 @@ TEST_F(Changes, the_image_comes_where_nothing_else_leads) {
   db.run("CREATE VIRTUAL TABLE empty USING cuckoo_filter()");
   db.run("INSERT INTO empty(empty, key) SELECT 'apply', filter_changes('o', NULL)");
   EXPECT_EQ(mark_of(db, "empty"), mark_of(db, "o")) << "from nothing";
+}
+
+// A copy that holds something follows its own origin. 'import' takes any image.
+TEST_F(Changes, of_another_seed_are_refused_unless_the_copy_is_empty) {
+  make_copy("c", "", "");
+  const std::string seed = db.text("SELECT seed FROM filter_info('o')");
+  db.gives("SELECT seed FROM filter_info('c')", seed);
+  db.run("CREATE VIRTUAL TABLE p USING cuckoo_filter(seed = -5); INSERT INTO p VALUES (1), (2)");
+  db.gives("SELECT seed FROM filter_info('p')", "-5");
+  db.gives("SELECT seed FROM filter_info(filter_export('p'))", "-5");
+  db.gives("SELECT seed FROM filter_info(filter_changes('p', filter_mark('p')))", "-5");
+  const std::vector<Row> before = shadow_rows(db, "c");
+  const std::string mark = mark_of(db, "c");
+  const std::initializer_list<std::string> why = {"c: apply: ", "with seed -5", "seed " + seed,
+                                                  "holds",      "'import'",     "'clear'"};
+  db.refuses(command("c", "apply", changes_of(db, "p", mark)), why);
+  db.refuses(command("c", "apply", "filter_export('p')"), why);
+  db.refuses(command("c", "apply", "(SELECT piece FROM filter_parts('p', NULL, '1MB'))"), why);
+  EXPECT_EQ(shadow_rows(db, "c"), before);
+  db.run(command("c", "import", "filter_export('p')"));
+  db.gives("SELECT seed FROM filter_info('c')", "-5");
+  EXPECT_EQ(mark_of(db, "c"), mark_of(db, "p"));
+  db.refuses(command("c", "apply", changes_of(db, "o", mark)), {"c: apply: "});
+  db.run("INSERT INTO c(c) VALUES ('clear')");
+  db.run(command("c", "apply", "filter_changes('o', filter_mark('c'))"));
+  EXPECT_EQ(mark_of(db, "c"), mark_of(db, "o"));
+  check(db, "c");
+}
+
+// A message whose mark the copy has changes nothing, but it is not believed to be sound.
+TEST_F(Changes, that_a_copy_has_already_are_verified) {
+  make_copy("c", "", "");
+  const std::string image = db.text("SELECT hex(filter_export('o'))");
+  const std::vector<Row> before = shadow_rows(db, "c");
+  db.run(command("c", "apply", "x'" + image + "'"));
+  std::string flipped = image;
+  char& digit = flipped[flipped.size() / 2];
+  digit = digit == '0' ? '1' : '0';
+  db.refuses(command("c", "apply", "x'" + flipped + "'"), {"c: apply: ", "checksum"});
+  EXPECT_EQ(shadow_rows(db, "c"), before);
 }
 
 TEST_F(Changes, rebuild_and_resize_of_the_origin_keep_marks) {

@@ -405,7 +405,7 @@ TEST(Info, has_the_documented_columns) {
   db.gives("SELECT name FROM pragma_table_xinfo('filter_info') WHERE hidden = 0",
            "schema,name,kind,items,capacity,load_factor,fpr,fpr_now,bits_per_key,"
            "fingerprint_bits,hashes,generations,generation_items,memory_bytes,disk_bytes,"
-           "log_entries,probes,positives,unique,collation,key_types,mark,mark_from,"
+           "log_entries,probes,positives,seed,rotation,unique,collation,key_types,mark,mark_from,"
            "message,adds,removes,segments,part,parts,error");
   db.gives("SELECT count(*) FROM filter_info", 0);
 }

@@ -239,7 +239,8 @@ TEST_P(WindowCopies, other_connections_see_what_it_became) {
   TemporaryFolder folder;
   QuickDatabase one(folder.file("f.db"));
   one.run("PRAGMA page_size = 512");
-  create(one, "c", "generations = 2, capacity = 50");
+  create(one, "c",
+         "generations = 2, capacity = 50, seed = " + db.text("SELECT seed FROM filter_info('o')"));
   one.run("INSERT INTO c " + numbers(1, 40));
   QuickDatabase two(folder.file("f.db"));
   two.gives("SELECT count(*) FROM c", 40);

@@ -111,6 +111,65 @@ TEST(WindowRate, below_what_a_generation_can_have_says_so) {
              {"d: fpr", "generations", "2^-30"});
 }
 
+// Any number of workers may ask for the same day.
+TEST_P(Window, rotates_to_a_number) {
+  db.run(create("generations = 3, capacity = 100, fpr = 1e-5"));
+  const auto rotate_to = [this](const std::string& number) {
+    db.run("INSERT INTO f(f, key) VALUES ('rotate', {})", number);
+    check(db);
+  };
+  const auto expect = [this](const std::string& number, const std::string& counts) {
+    db.gives("SELECT rotation FROM filter_info('f')", number);
+    EXPECT_EQ(items(db), counts);
+  };
+  expect("0", "0");
+  rotate_to("unixepoch('2026-11-28') / 86400");  // from 0: all is forgotten
+  expect("20785", "0");
+  db.run("INSERT INTO f VALUES (1), (2)");
+  for (int worker = 0; worker < 3; ++worker) {
+    rotate_to("20785");
+  }
+  expect("20785", "2");
+  rotate_to("20786.0");
+  db.run("INSERT INTO f VALUES (3)");
+  rotate_to("'20786'");
+  expect("20786", "1 2");
+  rotate(db);  // the next one
+  expect("20787", "0 1 2");
+  rotate_to("20789");
+  expect("20789", "0 0 0");
+  db.run("INSERT INTO f VALUES (4)");
+  db.run("BEGIN; INSERT INTO f(f, key) VALUES ('rotate', 20791), ('rotate', 20799); ROLLBACK");
+  expect("20789", "1 0 0");
+  rotate_to("20791");
+  expect("20791", "0 0 1");
+  rotate_to("20794");
+  expect("20794", "0");
+  db.run("INSERT INTO f VALUES (5); INSERT INTO f(f, key) VALUES ('rotate', 1 << 60)");
+  expect(std::to_string(uint64_t{1} << 60), "0");
+  db.refuses("INSERT INTO f(f) VALUES ('rotate')", {"f: ", "above 2^60"});
+  db.gives("SELECT rotation FROM filter_info(filter_export('f'))",
+           std::to_string(uint64_t{1} << 60));
+}
+
+// A copy that missed some rotations follows, and one that missed all of them.
+TEST_P(Window, that_follows_rotates_to_the_number) {
+  db.run(create("generations = 3, capacity = 100, fpr = 1e-5"));
+  db.run("INSERT INTO f VALUES (1)");
+  Database copy;
+  copy.run(create("generations = 3, capacity = 100, fpr = 1e-5"));
+  for (const auto& [number, counts] : std::vector<std::pair<int, std::string>>{
+           {0, "1"}, {2, "0 0 1"}, {2, "0 0 1"}, {3, "0 0 0"}, {9, "0"}, {10, "0 0"}}) {
+    db.run("INSERT INTO f(f, key) VALUES ('rotate', {})", number);
+    const std::string changes = db.text(
+        sql("SELECT hex(filter_changes('f', x'{}'))", copy.text("SELECT hex(filter_mark('f'))")));
+    copy.run("INSERT INTO f(f, key) VALUES ('apply', x'{}')", changes);
+    EXPECT_EQ(items(copy), counts);
+    copy.gives("SELECT rotation FROM filter_info('f')", number);
+    check(copy);
+  }
+}
+
 TEST_P(Window, has_the_rate_asked_as_a_whole) {
   for (const char* growth : {"on", "off"}) {
     for (const double rate : {0.05, 0.01, 0.001}) {
@@ -375,7 +434,12 @@ TEST_P(Window, refuses_what_could_lose_a_key) {
         "INSERT INTO f(f, key) VALUES ('delete', 'z')", "UPDATE f SET key = 'c' WHERE key = 'a'"}) {
     db.refuses(sql, {"f: ", "window", "rotate"});
   }
-  db.refuses("INSERT INTO f(f, key) VALUES ('rotate', 2)", {"rotate", "argument"});
+  for (const char* number : {"-1", "1.5", "'x'", "x'00'", "1e300"}) {
+    db.refuses(sql("INSERT INTO f(f, key) VALUES ('rotate', {})", number),
+               {"f: rotate takes the number", "2^60"});
+  }
+  db.refuses("INSERT INTO f(f, key) VALUES ('rotate', 0)", {"f: ", "number 1", "back to 0"});
+  db.refuses("INSERT INTO f(f, key) VALUES ('rotate', (1 << 60) + 1)", {"f: ", "above 2^60"});
   EXPECT_EQ(sqlite3_get_autocommit(db.handle()), 0);
   db.run("COMMIT");
   EXPECT_EQ(shadow_rows(db, "f"), before);

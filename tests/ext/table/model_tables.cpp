@@ -221,14 +221,21 @@ void ModelScript::command(Connection& connection) {
 void ModelScript::rotate(Connection& connection, size_t filter) {
   State after = file_.seen(connection);
   FilterState& state = after.filters[filter];
-  const std::string sql =
-      "INSERT INTO " + state.quoted() + "(" + state.quoted() + ") VALUES ('rotate')";
+  const std::string into = "INSERT INTO " + state.quoted() + "(" + state.quoted();
   if (state.generations == 1) {
-    file_.write(connection, sql, {Expected::End::kError, after, false, "generations"});
-  } else {
-    state.rotate();
-    file_.write(connection, sql, done(after));
+    file_.write(connection, into + ") VALUES ('rotate')",
+                {Expected::End::kError, after, false, "generations"});
+    return;
   }
+  const uint64_t turns = one_in(2) ? 1 : random(state.generations + 2);
+  for (uint64_t turn = 0; turn < turns; ++turn) {
+    state.rotate();
+  }
+  file_.write(connection,
+              turns == 1 ? into + ") VALUES ('rotate')"
+                         : into + ", key) SELECT 'rotate', rotation + " + std::to_string(turns) +
+                               " FROM filter_info('" + state.name + "')",
+              done(after));
 }
 
 void ModelScript::rotate_any(Connection& connection) { rotate(connection, any_filter(connection)); }
