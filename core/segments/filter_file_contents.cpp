@@ -22,11 +22,14 @@ Status FilterFile::for_each_piece(bool with_hashes, const PieceSink& sink,
                                   const FilterBlocks::LeafChoice& choose) {
   CUCKOO_TRY(poison_error());
   CUCKOO_TRY(with_hashes ? expect_hashes(*this) : Status());
+  const Segment::Hashes hashes = with_hashes      ? Segment::Hashes::kGiven
+                                 : keeps_hashes() ? Segment::Hashes::kLeftOut
+                                                  : Segment::Hashes::kNone;
   const auto lists = with_hashes ? FilterBlocks::Lists::kAsTheyAre : FilterBlocks::Lists::kApplied;
   return blocks_.visit_segments(
       lists, choose, [&](const Segment& segment, const EntryList& list) -> Status {
-        CUCKOO_ASSIGN_OR_RETURN(Piece piece, segment.piece(blocks_.storage(), list, with_hashes,
-                                                           blocks_.limits().keys));
+        CUCKOO_ASSIGN_OR_RETURN(
+            Piece piece, segment.piece(blocks_.storage(), list, hashes, blocks_.limits().keys));
         return sink(std::move(piece));
       });
 }

@@ -90,9 +90,7 @@ double FilterFile::rate_now() const {
       options_, blocks_, all,
       [&](const SegmentHeader& header, const Directory::Leaf& leaf, const Filter& filter) {
         uint64_t more = all ? 0 : leaf.pending_adds();
-        if (keeps_hashes()) {
-          more = std::min(more, header.capacity - std::min(header.capacity, header.items));
-        }
+        more = std::min(more, header.capacity - std::min(header.capacity, header.items));
         rate +=
             std::ldexp(filter.rate_with(static_cast<double>(more)), -static_cast<int>(leaf.depth));
       });

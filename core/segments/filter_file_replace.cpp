@@ -137,8 +137,8 @@ Status FilterFile::unite(const Contents& contents) {
     CUCKOO_TRY(blocks_.visit_segment(
         FilterBlocks::Lists::kApplied, blocks_.directory().leaf_of(theirs.prefix),
         [&](const Segment& own, const EntryList& list) -> Status {
-          CUCKOO_ASSIGN_OR_RETURN(piece,
-                                  own.piece(blocks_.storage(), list, false, blocks_.limits().keys));
+          CUCKOO_ASSIGN_OR_RETURN(piece, own.piece(blocks_.storage(), list, Segment::Hashes::kNone,
+                                                   blocks_.limits().keys));
           return {};
         }));
     CUCKOO_ASSIGN_OR_RETURN(const std::unique_ptr<Filter> other,

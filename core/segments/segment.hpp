@@ -35,11 +35,13 @@
 //   I7  pages, digest and beyond follow from the state as of F and from the first applied() entries
 //       of the list, taken one by one: not from how many of them were applied at a time. So nothing
 //       that is stored depends on what was asked.
-//   I8  it outgrew exactly when Filter::outgrown() was true after one of these entries. Only then
-//       adds are beyond the pages; each add is in the pages or beyond them, never in both. Of each
-//       hash, owed_ counts how many adds the pages get back: when it outgrew, the removes since F
-//       less the adds since F; from then on, one more for each remove from the pages, and one less
-//       for each add to them.
+//   I8  it outgrew exactly when Filter::outgrown() was true after one of these entries, or would
+//       be with one item more when one of them, or the next one, adds an absent hash. So the pages
+//       of a Bloom filter for one key never get two. Without hashes, Filter::full() decides. Only
+//       then adds are beyond the pages; each add is in the pages or beyond them, never in both.
+//       Of each hash, owed_ counts how many adds the pages get back: when it outgrew, the removes
+//       since F less the adds since F; from then on, one more for each remove from the pages, and
+//       one less for each add to them.
 //
 // Operations
 //   apply()   puts entries of the list into the pages
@@ -132,7 +134,7 @@ class Segment {
   // --- its list
   size_t applied() const noexcept { return applied_; }
   struct Applying {
-    bool keeps_hashes = true;  // it may outgrow
+    bool keeps_hashes = true;  // so it is made anew if it outgrew
     bool stored = true;        // its state as of F is to be written, if that was not done yet
     bool stops = false;        // when it outgrew
   };
@@ -192,10 +194,15 @@ class Segment {
   };
   // Counts what merged() would return; mostly that follows from the header.
   Result<HashCount> count_hashes(const Blocks& blocks, const EntryList& list) const;
-  // Returns a copy with all of the list. With hashes it is made of these. Without, all of the list
-  // must be applied; a copy of one that outgrew is made anew in a larger size. `limit`: see
+  enum class Hashes : uint8_t {
+    kNone,     // it keeps none
+    kLeftOut,  // the copy lacks them
+    kGiven,    // the copy is made of them, and has them
+  };
+  // Returns a copy with all of the list, which must be applied unless the hashes are given. A copy
+  // of one that outgrew is made anew of its hashes in a larger size, if it keeps them. `limit`: see
   // decide.hpp.
-  Result<Piece> piece(const Blocks& blocks, const EntryList& list, bool with_hashes,
+  Result<Piece> piece(const Blocks& blocks, const EntryList& list, Hashes hashes,
                       uint64_t limit) const;
 
   // --- pairs of hashes, instead of all that takes a single one; there is no list
@@ -236,6 +243,8 @@ class Segment {
   uint64_t add_to_pages(uint64_t hash, uint64_t copies);
   uint64_t add_beyond(uint64_t hash, uint64_t copies);
   void note_outgrown(const EntryList& list);
+  std::vector<NetHash> beyond() const;  // ascending
+  void take_beyond();
   Status remove(uint64_t hash, uint64_t copies);
   Status write_pages(const Blocks& blocks, SegmentHeader& header) const;
   Status write_overflow(const Blocks& blocks, SegmentHeader& header) const;

@@ -308,6 +308,10 @@ Result<uint64_t> Segment::apply(const EntryList& list, size_t end, const Applyin
     keep_unwritten();
   }
   const uint64_t capacity = header_.capacity;
+  const auto outgrown = [&](uint64_t items) {
+    return how.keeps_hashes ? filter_->outgrown(items, capacity)
+                            : items > 0 && filter_->full(items - 1, capacity);
+  };
   uint64_t fresh = 0;
   size_t adds_end = 0;  // adds of one occurrence reach up to there
   Copies copies(list.more());
@@ -318,9 +322,13 @@ Result<uint64_t> Segment::apply(const EntryList& list, size_t end, const Applyin
       adds_end = applied_ + std::max<size_t>(single_adds(list, applied_, end), 1);
     }
     size_t together = outgrew_ ? 1 : adds_end - applied_;
-    while (together > 1 && how.keeps_hashes &&
-           filter_->may_outgrow(items(), together - 1, capacity)) {
+    while (together > 1 && filter_->may_outgrow(items(), together, capacity)) {
       together /= 2;
+    }
+    if (together == 1 && !outgrew_ && (entry & kRemoveBit) == 0 && outgrown(items() + 1) &&
+        probe(hash) != Answer::kPresent) {
+      note_outgrown(list);
+      continue;
     }
     if (together > 1) {
       fresh += add_singles(list.entries().subspan(applied_, together));
@@ -330,7 +338,7 @@ Result<uint64_t> Segment::apply(const EntryList& list, size_t end, const Applyin
       fresh += add(hash, copies.of(applied_));
     }
     applied_ += together;
-    if (!outgrew_ && how.keeps_hashes && filter_->outgrown(items(), capacity)) {
+    if (!outgrew_ && outgrown(items())) {
       note_outgrown(list);
     }
   }
@@ -365,14 +373,25 @@ void Segment::note_entries(std::span<const NetHash> entries) noexcept {
   }
 }
 
+// Puts what is beyond the pages into them, though they get too full. They can't be made anew.
+void Segment::take_beyond() {
+  for (const auto& [hash, copies] : beyond()) {
+    add_to_pages(hash, static_cast<uint64_t>(copies));
+  }
+  beyond_.clear();
+  owed_.clear();
+  outgrew_ = false;
+}
+
 // Of the dead entries, those are gone that were summed up with others, in the list or in the runs.
 // The pages follow from the order of the list, so base_id does, too.
 Status Segment::fold(const Blocks& blocks, const EntryList& list, std::span<const NetHash> sums,
                      uint64_t position, bool keeps_hashes) {
-  if (outgrew_) {
+  if (outgrew_ && keeps_hashes) {
     return corrupt("segment " + std::to_string(header_.number) +
                    ": adds beyond its pages, expected none in a segment that is not made anew");
   }
+  take_beyond();
   uint64_t dead = this->dead();
   header_.base_id = list.hash(header_.base_id);
   if (keeps_hashes) {

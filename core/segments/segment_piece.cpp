@@ -197,19 +197,28 @@ Status Segment::make_piece_anew(std::span<const NetHash> entries, uint64_t limit
   return {};
 }
 
+std::vector<NetHash> Segment::beyond() const {
+  std::vector<NetHash> all;
+  beyond_.for_each([&](uint64_t hash, uint64_t copies) {
+    all.push_back({hash, static_cast<int64_t>(copies)});
+  });
+  sort_by_hash(all, header_.depth);
+  return all;
+}
+
 // The piece of a multiset has as many items as the segment counts, so that those of all pieces add
 // up. If its hashes are fewer, because some were removed that were never added, it stays too full.
-Result<Piece> Segment::piece(const Blocks& blocks, const EntryList& list, bool with_hashes,
+Result<Piece> Segment::piece(const Blocks& blocks, const EntryList& list, Hashes hashes,
                              uint64_t limit) const {
   Piece piece;
   piece.prefix = header_.prefix;
   piece.depth = header_.depth;
-  if (with_hashes) {
+  if (hashes == Hashes::kGiven) {
     CUCKOO_ASSIGN_OR_RETURN(piece.hashes, merged(blocks, list));
     CUCKOO_TRY(make_piece_anew(piece.hashes, limit, piece));
     return piece;
   }
-  if (outgrew_) {
+  if (outgrew_ && hashes == Hashes::kLeftOut) {
     CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries, merged(blocks, list));
     if (!options_->multiset() || items_of(entries, true) == items()) {
       CUCKOO_TRY(make_piece_anew(entries, limit, piece));
@@ -219,12 +228,7 @@ Result<Piece> Segment::piece(const Blocks& blocks, const EntryList& list, bool w
   piece.capacity = header_.capacity;
   piece.items = items();
   CUCKOO_ASSIGN_OR_RETURN(piece.filter, copy_pages());
-  std::vector<NetHash> beyond;
-  beyond_.for_each([&](uint64_t hash, uint64_t copies) {
-    beyond.push_back({hash, static_cast<int64_t>(copies)});
-  });
-  sort_by_hash(beyond, header_.depth);
-  for (const auto& [hash, copies] : beyond) {
+  for (const auto& [hash, copies] : beyond()) {
     insert_copies(*piece.filter, hash << header_.depth, static_cast<uint64_t>(copies));
   }
   return piece;

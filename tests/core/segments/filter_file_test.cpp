@@ -292,6 +292,30 @@ class Life {
 
 class FilterFileLives : public ::testing::TestWithParam<FilterKind> {};
 
+// So a key that comes is not taken for one that is there.
+TEST(SmallFilterFile, I8_pages_for_few_keys_are_never_too_full) {
+  for (const FilterKind kind : test::kLoggedKinds) {
+    uint64_t items = 0;
+    uint64_t wrong = 0;
+    for (uint64_t capacity = 1; capacity <= 20; ++capacity) {
+      FilterOptions options = test::options_for({kind, true}, capacity, 1e-7, 448);
+      options.seed = capacity;
+      MemoryBlocks storage;
+      FilterFile file(options, storage);
+      expect_ok(file.create());
+      for (uint64_t i = 0; i < 1000; ++i) {
+        expect_ok(file.insert(nth_key(1000 * capacity + i)));
+      }
+      for (uint64_t i = 0; i < 1000; ++i) {
+        wrong += must(file.load_and_probe(nth_key(1'000'000 * capacity + i))) ? 1 : 0;
+      }
+      items += file.items();
+    }
+    EXPECT_EQ(items, 20'000U) << name_of(kind);
+    EXPECT_EQ(wrong, 0U) << name_of(kind);
+  }
+}
+
 TEST_P(FilterFileLives, lose_no_key_and_leave_equal_bytes_whatever_is_asked) {
   test::for_each_seed(25, [](uint64_t seed) {
     Life asked(GetParam(), seed, true);
