@@ -114,13 +114,19 @@ uint64_t FilterFile::most_items() const noexcept {
 // leave out the keys that seemed present. At a rate of 25 % one key in ten is not counted by the
 // time a set is full. So a set is also full when the cells of most segments, and of the key's own
 // segment, say so. The own segment alone may be full because the keys were chosen for it.
+//
+// Cells know nothing of adds beyond the pages. So a segment that has some is folded first.
 Status FilterFile::make_room(uint64_t hash) {
   const bool several = blocks_.directory().size() > 1;
   const bool reached = items() >= blocks_.root().capacity;
   if (several && options_.multiset() && !reached) {
     return {};
   }
-  CUCKOO_ASSIGN_OR_RETURN(const Segment* const own, blocks_.current_of(hash));
+  CUCKOO_ASSIGN_OR_RETURN(const Segment* own, blocks_.current_of(hash));
+  if (own->has_beyond()) {
+    CUCKOO_TRY(turns_.fold(blocks_.directory().leaf_of(hash)));
+    CUCKOO_ASSIGN_OR_RETURN(own, blocks_.current_of(hash));
+  }
   const uint64_t capacity = own->header().capacity;
   if (!several) {
     return own->filter().full(items(), capacity) ? full_error() : Status();

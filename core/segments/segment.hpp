@@ -143,6 +143,7 @@ class Segment {
   // finds nothing.
   Result<uint64_t> apply(const EntryList& list, size_t end, const Applying& how);
   bool outgrew() const noexcept { return outgrew_; }
+  bool has_beyond() const noexcept { return !beyond_.empty(); }
   // Returns how many adds of the list from applied() to `end` will be of hashes that are not
   // present when their turn comes. It is a set that outgrew.
   uint64_t count_rest(const EntryList& list, size_t end) const;

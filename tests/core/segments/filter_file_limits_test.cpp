@@ -1,5 +1,8 @@
 // What filters in segments can be asked for, and when they are full.
 #include <cmath>
+#include <deque>
+#include <numeric>
+#include <utility>
 
 #include "tests/core/segments/filled_file.hpp"
 
@@ -120,6 +123,49 @@ TEST(FixedCountingFileLimits, are_of_keys_and_not_of_copies) {
 }
 
 // All keys fall on one of the segments. It was not made for so many, and they fit all the same.
+// A remove makes room, and the next add takes it: in the pages or beyond them.
+TEST(FixedCountingFileLimits, hold_however_many_keys_come_and_go) {
+  constexpr uint64_t kGone = 3000;
+  constexpr uint64_t kProbes = 20000;
+  for (const auto& [capacity, replaces] :
+       {std::pair{100, false}, {100, true}, {1000, false}, {1000, true}}) {
+    FilledFile filled(options_for({FilterKind::kCountingBloom, false}, capacity));
+    FilterFile& file = filled.file;
+    const uint64_t fitted = fill(file, 0, 2 * capacity + 20, 0);
+    std::deque<uint64_t> held(fitted);
+    std::iota(held.begin(), held.end(), 0);
+    for (uint64_t i = 0; i < kGone; ++i) {
+      const uint64_t gone = held.front();
+      held.pop_front();
+      if (replaces) {
+        const auto replaced =
+            file.replace(nth_key(gone), nth_key(fitted + i), FilterFile::IfPresent::kAdd);
+        held.push_back(replaced.ok() ? fitted + i : gone);
+      } else {
+        ASSERT_TRUE(file.remove(nth_key(gone)).value());
+      }
+      for (uint64_t more = kGone * (i + 1);
+           held.size() <= 2 * capacity && file.insert(nth_key(more)).ok(); ++more) {
+        held.push_back(more);
+      }
+      ASSERT_LE(held.size(), 2 * capacity) << i;
+      if (i % 100 == 99) {
+        expect_ok(test::commit(file));
+      }
+    }
+    EXPECT_GE(held.size(), capacity * 3 / 4);
+    for (const uint64_t i : held) {
+      ASSERT_TRUE(file.load_and_probe(nth_key(i)).value()) << i;
+    }
+    uint64_t wrong = 0;
+    for (uint64_t i = 0; i < kProbes; ++i) {
+      wrong += file.load_and_probe(nth_key(i + 1'000'000'000)).value() ? 1 : 0;
+    }
+    EXPECT_LE(wrong, kProbes / 100 * 3) << capacity;
+    expect_ok(file.check());
+  }
+}
+
 TEST_P(FixedFileLimits, hold_whatever_the_shares_are) {
   constexpr uint64_t kCapacity = 140000;
   FilledFile filled(options_for(GetParam(), kCapacity, 0.01, 4032));
