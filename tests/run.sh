@@ -11,7 +11,7 @@
 #
 # A random test does a quarter of its work, sanitized a twelfth, with other seeds after each commit; a
 # failure names its seed. CUCKOO_SHARE=1 does all, CUCKOO_MODEL_FIRST=s begins at seed s. Sanitized,
-# the tests that only measure rates, loads and wear are left out.
+# the tests that only measure rates, loads, wear and times are left out.
 #
 # BUILD_DIR=dir builds there instead; CI=true turns warnings into errors; LEFT_OUT=regex leaves out the
 # tests with such names.

@@ -95,7 +95,8 @@ TEST_P(FlashPowerCut, I2_on_failing_flash) {
     FlashCutExplorer::Options options = options_of(GetParam(), seed + kFailingSeeds);
     options.which.geometry.blocks = 28;
     options.actions = 600;
-    options.every = all_cuts() ? std::vector<uint64_t>{2, 100} : std::vector<uint64_t>{400, 100};
+    options.every = all_cuts() ? std::vector<uint64_t>{2, 100}
+                               : std::vector<uint64_t>{test::is_sanitized() ? 1600U : 400U, 100};
     ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
   });
   EXPECT_GT(cuts, 0U);
