@@ -128,7 +128,7 @@ TEST(FixedCountingFileLimits, hold_however_many_keys_come_and_go) {
   constexpr uint64_t kGone = 3000;
   constexpr uint64_t kProbes = 20000;
   for (const auto& [capacity, replaces] :
-       {std::pair{100, false}, {100, true}, {1000, false}, {1000, true}}) {
+       {std::pair{uint64_t{100}, false}, {100, true}, {1000, false}, {1000, true}}) {
     FilledFile filled(options_for({FilterKind::kCountingBloom, false}, capacity));
     FilterFile& file = filled.file;
     const uint64_t fitted = fill(file, 0, 2 * capacity + 20, 0);
