@@ -18,6 +18,7 @@
 #include "ext/filter/guard.hpp"
 #include "ext/filter/info.hpp"
 #include "ext/filter/options.hpp"
+#include "ext/filter/overlap.hpp"
 #include "ext/filter/parts.hpp"
 #include "ext/filter/plan.hpp"
 #include "ext/filter/source_row.hpp"
@@ -139,6 +140,7 @@ void register_all(Registration& registration) {
   registration.module<HashRingTable>("hash_ring");
   registration.module<HashRingMoves>("hash_ring_moves");
   register_filter_functions(registration);
+  register_filter_overlap(registration);
   register_filter_aggregates(registration);
   register_flash_functions(registration);
   register_ring_functions(registration);

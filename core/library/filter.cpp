@@ -58,6 +58,13 @@ uint64_t MembershipFilter::seed() const noexcept {
   return filter_ != nullptr ? filter_->seed() : 0;
 }
 
+Result<uint64_t> MembershipFilter::overlap(const MembershipFilter& other) const {
+  if (filter_ == nullptr || other.filter_ == nullptr) {
+    return invalid("overlap of a filter that was moved from, or that no make() made");
+  }
+  return filter_->overlap(*other.filter_);
+}
+
 Result<std::vector<std::byte>> MembershipFilter::to_bytes(SavedHashes hashes) const {
   if (filter_ == nullptr) {
     return invalid("a filter that was moved from, or that no make() made");

@@ -148,6 +148,20 @@ uint64_t MemoryFilter::count(uint64_t hash) const {
   return found.ok() ? found.value() : 1;
 }
 
+Result<uint64_t> MemoryFilter::overlap(const MemoryFilter& other) const {
+  CUCKOO_TRY(usable());
+  CUCKOO_TRY(other.usable());
+  if (other.options().seed != options().seed) {
+    return invalid("a filter of another seed; make both with one seed");
+  }
+  if (!keeps_hashes() || !other.keeps_hashes()) {
+    return invalid("a filter that keeps no hashes; make both to grow, and save them with hashes");
+  }
+  CUCKOO_ASSIGN_OR_RETURN(const segments::HashReader mine, file_->hash_reader());
+  CUCKOO_ASSIGN_OR_RETURN(const segments::HashReader theirs, other.file_->hash_reader());
+  return segments::overlap({mine}, {theirs}, std::min(options().width, other.options().width));
+}
+
 Result<std::vector<std::byte>> MemoryFilter::to_bytes(bool with_hashes) const {
   CUCKOO_TRY(usable());
   CUCKOO_ASSIGN_OR_RETURN(const Contents contents, file_->contents(with_hashes));

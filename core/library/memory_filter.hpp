@@ -75,6 +75,8 @@ class MemoryFilter {
     return sizeof *this + sizeof *file_ + file_->memory_bytes() + slots_.capacity() * sizeof(Slot);
   }
   bool keeps_hashes() const noexcept { return file_->keeps_hashes(); }
+  // Returns how many hashes both have.
+  Result<uint64_t> overlap(const MemoryFilter& other) const;
   Result<std::vector<std::byte>> to_bytes(bool with_hashes) const;
 
   // --- changing

@@ -45,6 +45,7 @@
 #include "core/segments/changes.hpp"
 #include "core/segments/contents.hpp"
 #include "core/segments/filter_blocks.hpp"
+#include "core/segments/overlap.hpp"
 #include "core/segments/segment.hpp"
 #include "core/segments/turns.hpp"
 #include "core/stored/filter_options.hpp"
@@ -151,6 +152,9 @@ class FilterFile {
   Result<Contents> contents(bool with_hashes);
   // Its hashes, ascending, each with its copies. kInvalid when it keeps none.
   Status for_each_hash(const CountedHashSink& sink);
+  // Its hashes, one segment at a time. They are read when they are asked for: before the filter
+  // changes. kInvalid when it keeps none.
+  Result<HashReader> hash_reader();
   // Everything is replaced: contents and options, but for the size of pages. The pieces are none
   // of this filter's own. Where each hash counts once, contents without hashes are believed if
   // their mark says that they are so; else they are kInvalid. A failure changes nothing.

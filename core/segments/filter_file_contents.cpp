@@ -1,6 +1,9 @@
 // FilterFile: hands out its contents, one segment at a time.
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "core/segments/filter_file.hpp"
 
@@ -94,6 +97,28 @@ Status FilterFile::for_each_hash(const CountedHashSink& sink) {
       CUCKOO_TRY(sink(hash, static_cast<uint64_t>(net)));
     }
     return {};
+  });
+}
+
+Result<HashReader> FilterFile::hash_reader() {
+  CUCKOO_TRY(poison_error());
+  CUCKOO_TRY(expect_hashes(*this));
+  return HashReader([this](uint64_t from, std::vector<uint64_t>& hashes) -> Result<uint64_t> {
+    CUCKOO_TRY(poison_error());
+    const size_t index = blocks_.directory().leaf_of(from);
+    const Directory::Leaf& leaf = blocks_.directory().leaf(index);
+    const uint64_t next = leaf.depth == 0 ? 0 : leaf.prefix + (uint64_t{1} << (64 - leaf.depth));
+    if (FilterBlocks::filled(leaf)) {
+      CUCKOO_TRY(blocks_.visit_segment(
+          FilterBlocks::Lists::kAsTheyAre, index,
+          [&](const Segment& segment, const EntryList& list) -> Status {
+            CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries,
+                                    segment.merged(blocks_.storage(), list));
+            std::ranges::transform(entries, std::back_inserter(hashes), &NetHash::hash);
+            return {};
+          }));
+    }
+    return next;
   });
 }
 

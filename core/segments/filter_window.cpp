@@ -392,6 +392,15 @@ bool FilterWindow::keeps_hashes() const noexcept {
          });
 }
 
+Result<std::vector<HashReader>> FilterWindow::hash_readers() {
+  std::vector<HashReader> readers;
+  CUCKOO_ASSIGN_OR_RETURN(readers.emplace_back(), newest_->hash_reader());
+  for (FilterFile* const one : older_) {
+    CUCKOO_ASSIGN_OR_RETURN(readers.emplace_back(), one->hash_reader());
+  }
+  return readers;
+}
+
 uint64_t FilterWindow::key_types() const noexcept {
   uint64_t types = newest_->key_types();
   for (const FilterFile* const one : older_) {

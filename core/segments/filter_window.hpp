@@ -83,6 +83,8 @@ class FilterWindow {
   // (core/segments/staged_message.hpp); otherwise their blocks are an error.
   Status check(bool amid_parts = false) const;
   bool keeps_hashes() const noexcept;  // every generation does
+  // Returns the hashes of each generation, as FilterFile::hash_reader() does.
+  Result<std::vector<HashReader>> hash_readers();
   // Returns whether it would keep hashes, and contents came without.
   bool lacks_hashes() const noexcept { return options().growth && !keeps_hashes(); }
   // Returns the newest generation, to change it. Its import() is only for N = 1.

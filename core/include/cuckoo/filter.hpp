@@ -86,6 +86,10 @@ class MembershipFilter {
   // Returns the bytes of all memory that it has taken. O(segments).
   size_t memory_bytes() const;
   uint64_t seed() const noexcept;
+  // Returns how many keys are in both filters, each counted once. The other one may be of another
+  // class, size and rate. kInvalid: one of them keeps no hashes, as it does not grow, or they have
+  // different seeds. O(size of both).
+  Result<uint64_t> overlap(const MembershipFilter& other) const;
 
   // --- changing
 

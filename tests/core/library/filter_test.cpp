@@ -255,6 +255,33 @@ TYPED_TEST(MembershipFilter, refuses_to_merge_what_does_not_go_together) {
   expect_refused(TypeParam(), "moved from");
 }
 
+TYPED_TEST(MembershipFilter, counts_the_keys_that_another_one_has_too) {
+  TypeParam a = this->made(1000, 0.01);
+  TypeParam b = this->made(100'000, 1e-6);
+  ASSERT_TRUE(a.add_all(keys_from(0, 30'000)).ok());
+  ASSERT_TRUE(a.add_all(keys_from(0, 100)).ok());  // each key counts once
+  ASSERT_TRUE(b.add_all(keys_from(29'000, 40'000)).ok());
+  EXPECT_EQ(must(a.overlap(b)), 1000U);
+  EXPECT_EQ(must(b.overlap(a)), 1000U);
+  EXPECT_EQ(must(a.overlap(a)), 30'000U);
+  cuckoo::CuckooFilterOptions options;
+  options.seed = 1;
+  CuckooFilter other = must(CuckooFilter::make(options));
+  EXPECT_EQ(must(a.overlap(other)), 0U);
+  ASSERT_TRUE(other.add(uint64_t{7}).ok());
+  EXPECT_EQ(must(a.overlap(other)), 1U);
+  EXPECT_EQ(must(must(TypeParam::from_bytes(must(a.to_bytes()))).overlap(b)), 1000U);
+}
+
+TYPED_TEST(MembershipFilter, refuses_an_overlap_with_what_does_not_go_together) {
+  TypeParam filter = this->made(1000);
+  EXPECT_TRUE(fails(filter.overlap(this->made(1000, 0.001, true, 2)), ErrorCode::kInvalid, "seed"));
+  EXPECT_TRUE(fails(filter.overlap(this->made(1000, 0.001, false)), ErrorCode::kInvalid, "hashes"));
+  EXPECT_TRUE(fails(filter.overlap(TypeParam()), ErrorCode::kInvalid, "moved from"));
+  const auto bare = must(TypeParam::from_bytes(must(filter.to_bytes(cuckoo::SavedHashes::kNo))));
+  EXPECT_TRUE(fails(bare.overlap(filter), ErrorCode::kInvalid, "hashes"));
+}
+
 TYPED_TEST(MembershipFilter, options_out_of_range_are_refused) {
   for (const double rate : {0.0, 0.5, -1.0, std::nan("")}) {
     typename OptionsOf<TypeParam>::Type options;
