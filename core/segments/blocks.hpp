@@ -17,7 +17,8 @@
 //   -2                      which message it is
 //   -2^56 + i               chunk i of it
 //
-// A block ends with a CRC-32C of its content, its id and the table's seed (core/base/page_row.hpp).
+// A block ends with a CRC-32C of its content, its id and a seed of the table's own: FilterOptions::
+// block_seed() (core/base/page_row.hpp).
 // So a reader notices a block that was damaged, moved to another id or copied from another table.
 #pragma once
 

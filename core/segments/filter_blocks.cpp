@@ -147,7 +147,7 @@ void FilterBlocks::clear(const SegmentLimits& limits) {
 }
 
 void FilterBlocks::note_options() {
-  storage_ = storage_.with_seed(options_->seed);
+  storage_ = storage_.with_seed(options_->block_seed());
   Log log(*options_);
   log.start(log_.row(), log_.position(), log_.chain());
   log_ = std::move(log);

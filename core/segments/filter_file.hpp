@@ -58,12 +58,12 @@ class FilterFile {
 
   // `slot` of a window: which ids its blocks have (core/segments/blocks.hpp).
   FilterFile(const FilterOptions& options, BlockStorage& storage, uint64_t slot = 0)
-      : options_(options), blocks_(options_, Blocks(storage, options.seed, slot)) {}
+      : options_(options), blocks_(options_, Blocks(storage, options.block_seed(), slot)) {}
   // A filter that is never flushed, over a storage without blocks: it writes no log, so no mark
   // names what changed. settle() comes after each change, or fold_all() after several.
   struct NeverFlushed {};
   FilterFile(const FilterOptions& options, BlockStorage& storage, NeverFlushed)
-      : options_(options), blocks_(options_, Blocks(storage, options.seed), false) {}
+      : options_(options), blocks_(options_, Blocks(storage, options.block_seed()), false) {}
   FilterFile(const FilterFile&) = delete;
   FilterFile& operator=(const FilterFile&) = delete;
 

@@ -123,7 +123,7 @@ Status FilterWindow::refresh() {
   const bool known = !stale_;
   stale_ = true;  // unless all that follows goes well
   State stored;
-  const Blocks blocks(storage_, created_.seed);
+  const Blocks blocks(storage_, created_.block_seed());
   CUCKOO_TRY(
       blocks.read_one(kWindowBlock, [&](int64_t, std::span<const std::byte> content) -> Status {
         CUCKOO_ASSIGN_OR_RETURN(stored, decode(content));
@@ -292,9 +292,9 @@ Status FilterWindow::write_to(BlockStorage& storage) const {
   for (const uint64_t slot : to_erase_) {
     CUCKOO_TRY(erase_slot(storage, slot));
   }
-  return state_changed_
-             ? Blocks(storage, created_.seed).write(kWindowBlock, encode(state_), state_stored_)
-             : Status();
+  return state_changed_ ? Blocks(storage, created_.block_seed())
+                              .write(kWindowBlock, encode(state_), state_stored_)
+                        : Status();
 }
 
 Status FilterWindow::flush() {
@@ -326,7 +326,7 @@ Status FilterWindow::check_strays(bool amid_parts) const {
   constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
   constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
   if (amid_parts) {
-    const Blocks blocks(storage_, created_.seed);
+    const Blocks blocks(storage_, created_.block_seed());
     CUCKOO_TRY(blocks.read(kFirstStagedBlock, kStagedBlock,
                            [](int64_t, std::span<const std::byte>) { return Status(); }));
   }

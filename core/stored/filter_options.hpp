@@ -23,7 +23,8 @@ struct FilterOptions {
   uint64_t generations = 1;  // 1 … kMaxGenerations; the rate is of all together
   bool unique = false;       // a hash counts once, however often the log has it
   HashWidth width = HashWidth::k47Bits;
-  uint64_t seed = 0;  // salts the checksums of the blocks, starts the log's chain
+  uint64_t seed = 0;  // of the hashes; starts the log's chain
+  uint64_t salt = 0;  // of the table's own: tells its blocks from those of others of the same seed
   uint32_t page_bytes = kPageBytes;
   uint8_t key_columns = 1;  // of the keys, as in KeyForm; core doesn't use them
   uint16_t collations = 0;
@@ -31,6 +32,8 @@ struct FilterOptions {
 
   // Returns the form without the affinities, which the table's declaration has.
   KeyForm key_form() const noexcept { return {key_columns, 0, collations}; }
+  // Returns what the checksums of the blocks are salted with.
+  uint64_t block_seed() const noexcept { return seed ^ salt; }
   bool multiset() const noexcept { return is_multiset(spec.kind); }
   bool counts_copies() const noexcept { return multiset() && !unique; }
   // Returns the length of the longest row of pages or log.

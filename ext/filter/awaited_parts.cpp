@@ -10,7 +10,7 @@ using segments::MessagePart;
 using segments::StagedMessage;
 
 StagedMessage AwaitedParts::staged(const FilterOptions& options) noexcept {
-  return {segments::Blocks(store_, options.seed), options.page_bytes};
+  return {segments::Blocks(store_, options.block_seed()), options.page_bytes};
 }
 
 const std::optional<AwaitedParts::Standing>& AwaitedParts::standing(const FilterOptions& options) {

@@ -20,6 +20,7 @@ const char* LiveFilter::hint(std::string_view name) noexcept {
 }
 
 void LiveFilter::create(FilterOptions options) {
+  options.salt = XXH3_64bits(table().data(), table().size());
   options.digest = digest_of(options);
   auto filter = std::make_unique<segments::FilterWindow>(options, store_);
   throw_if(table(), filter->create());

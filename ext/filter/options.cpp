@@ -336,6 +336,7 @@ void store_options(ShadowStore& store, const FilterOptions& options, const KeyFo
     store.write_option("unique", std::string("on"));
   }
   whole("seed", options.seed);
+  whole("salt", options.salt);
   whole("hash_bits", static_cast<uint64_t>(options.width));
   whole("page_bytes", options.page_bytes);
 }
@@ -401,6 +402,7 @@ FilterOptions stored_options(ShadowStore& store, const KeyForm& declared, bool s
   options.unique = stored.has("unique");
   stored.expect(!options.unique || stored.on("unique"), "unique");
   options.seed = static_cast<uint64_t>(stored.whole("seed", INT64_MIN, INT64_MAX));
+  options.salt = static_cast<uint64_t>(stored.whole("salt", INT64_MIN, INT64_MAX));
   const int64_t bits = stored.whole("hash_bits", 47, 63);
   stored.expect(bits == 47 || bits == 63, "hash_bits");
   options.width = static_cast<HashWidth>(bits);

@@ -1,0 +1,128 @@
+// Blocks of another table of the same seed: they are never taken for the table's own.
+#include <ostream>
+
+#include "tests/support/names.hpp"
+#include "tests/support/sql_samples.hpp"
+
+namespace cuckoo::test {
+namespace table_stranger_test {
+namespace {
+
+struct Stranger {
+  const char* module;
+  const char* keys = "3000";  // in each table; few of them are in the log alone
+  friend std::ostream& operator<<(std::ostream& out, const Stranger& stranger) {
+    return out << stranger.module << stranger.keys;
+  }
+};
+
+class BlocksOfAStranger : public testing::TestWithParam<Stranger> {
+ protected:
+  // Both tables have blocks of the same ids.
+  BlocksOfAStranger() {
+    QuickDatabase db(path);
+    for (const char* table : {"f", "g"}) {
+      const std::string module = GetParam().module;
+      db.run("CREATE VIRTUAL TABLE {} USING {}seed = 1)", table, module);
+    }
+    const int keys = std::stoi(GetParam().keys);
+    db.run("INSERT INTO f {}; INSERT INTO g {}", numbers(1, keys), numbers(10001, 10000 + keys));
+  }
+
+  // A "no" for a key that is there must be an error, whatever is asked, in a new connection.
+  void expect_noticed(const std::string& what) {
+    SCOPED_TRACE(what);
+    const int64_t keys = std::stoi(GetParam().keys);
+    for (const std::string& sql :
+         {"SELECT count(*) FROM (" + numbers(1, keys) + ") JOIN f ON f.key = i",
+          "SELECT sum(filter_contains('f', i)) FROM (" + numbers(1, keys) + ")"}) {
+      QuickDatabase db(path);
+      if (const Outcome found = db.attempt(sql); found.code == SQLITE_OK) {
+        db.gives(sql, keys);
+      } else {
+        EXPECT_EQ(found.code & 0xFF, SQLITE_CORRUPT) << found.message;
+      }
+    }
+    QuickDatabase db(path);
+    db.refuses("INSERT INTO f(f) VALUES ('check')", SQLITE_CORRUPT, {"f: "});
+  }
+
+  TemporaryFolder folder;
+  const std::string path = folder.file("strangers.db");
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, BlocksOfAStranger,
+    testing::Values(Stranger{"cuckoo_filter(capacity = 1000, ", "5"},
+                    Stranger{"cuckoo_filter(capacity = 1000, "},
+                    Stranger{"cuckoo_filter(capacity = 4000, growth = off, "},
+                    Stranger{"bloom_filter(capacity = 1000, "},
+                    Stranger{"bloom_filter(counting = on, ", "5"},
+                    Stranger{"bloom_filter(layout = blocked, growth = off, capacity = 4000, "},
+                    Stranger{"cuckoo_filter(generations = 3, capacity = 1000, "},
+                    Stranger{
+                        "bloom_filter(key TEXT, hash = murmur2, growth = off, capacity = 4000, "}),
+    kParameterName);
+
+TEST_P(BlocksOfAStranger, are_an_error_one_by_one_and_all_together) {
+  std::vector<Row> ids;
+  {
+    Database db(path);
+    db.run("CREATE TABLE own AS SELECT * FROM f_data");
+    ids =
+        db.rows("SELECT id FROM f_data JOIN g_data USING (id) WHERE f_data.block <> g_data.block");
+    ASSERT_FALSE(ids.empty());
+    db.run("INSERT OR REPLACE INTO f_data SELECT * FROM g_data");
+  }
+  expect_noticed("all");
+  for (const Row& id : ids) {
+    {
+      QuickDatabase db(path);
+      db.run(
+          "DELETE FROM f_data; INSERT INTO f_data SELECT * FROM own;"
+          "UPDATE f_data SET block = (SELECT block FROM g_data g WHERE g.id = f_data.id) WHERE id "
+          "= {}",
+          id[0]);
+    }
+    expect_noticed("block " + id[0]);
+  }
+}
+
+// A copy, and the filter that it was made of, go different ways.
+TEST(BlocksOfACopy, are_an_error_in_its_origin) {
+  TemporaryFolder folder;
+  const std::string path = folder.file("copies.db");
+  {
+    QuickDatabase db(path);
+    db.run(
+        "CREATE VIRTUAL TABLE f USING cuckoo_filter(seed = 1); INSERT INTO f {};"
+        "CREATE VIRTUAL TABLE c USING cuckoo_filter(seed = 1);"
+        "INSERT INTO c(c, key) VALUES ('import', filter_export('f', 'hashes'));"
+        "INSERT INTO f(f) VALUES ('rebuild'); INSERT INTO c(c) VALUES ('rebuild');"
+        "INSERT INTO f {}; INSERT INTO c {}",
+        numbers(1, 500), numbers(501, 600), numbers(601, 700));
+    db.run(
+        "UPDATE f_data SET block = (SELECT block FROM c_data c WHERE c.id = f_data.id)"
+        " WHERE id IN (SELECT id FROM c_data)");
+  }
+  QuickDatabase db(path);
+  db.refuses("SELECT count(*) FROM (" + numbers(1, 600) + ") JOIN f ON f.key = i", SQLITE_CORRUPT,
+             {"f: "});
+  db.refuses("INSERT INTO f(f) VALUES ('check')", SQLITE_CORRUPT, {"f: "});
+}
+
+// The table keeps its blocks when it gets another name.
+TEST(BlocksOfATable, are_its_own_under_any_name) {
+  Database db;
+  db.run(
+      "CREATE VIRTUAL TABLE f USING cuckoo_filter(seed = 1); INSERT INTO f {}; ALTER TABLE f "
+      "RENAME TO h;"
+      "INSERT INTO h {}; INSERT INTO h(h) VALUES ('rebuild'); VACUUM",
+      numbers(1, 500), numbers(501, 900));
+  EXPECT_EQ(present(db, 1, 900, "h"), 900);
+  check(db, "h");
+}
+
+}  // namespace
+}  // namespace table_stranger_test
+}  // namespace cuckoo::test
