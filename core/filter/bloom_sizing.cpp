@@ -340,14 +340,15 @@ Result<BloomGeometry> size_bloom(FilterKind kind, uint64_t capacity, double rate
                    " ask for too many distinct hashes, expected capacity/fpr of at most 2^60");
   }
   BloomGeometry geometry{kind, 1, hashes != 0 ? hashes : best_hashes(rate), page_bytes};
+  const double sized = std::max(keys, kFewestSizedKeys);
   if (geometry.blocked()) {
-    size_blocked(geometry, keys, rate);
+    size_blocked(geometry, sized, rate);
   } else if (kind == FilterKind::kLegacyBloom) {
     geometry.size = hashes == 0 ? legacy_bits(keys, rate)
                                 : smallest_size(geometry, keys, rate, 1, kMaxLegacyBits);
     round_legacy(geometry, keys, hashes);
   } else {
-    geometry.size = smallest_size(geometry, keys, rate, 1, kMaxBloomCells);
+    geometry.size = smallest_size(geometry, sized, rate, 1, kMaxBloomCells);
   }
   CUCKOO_TRY(check_size(geometry));
   return geometry;

@@ -26,7 +26,8 @@
 // the rate asked for. That takes 0.3 % more bits at 10,000 keys, 3 % at 100.
 //   k   standard, counting: round(-log2 rate). Blocked: the fewest blocks per key whose bits are at
 //       most 2 % more than the fewest possible: 1 down to 7e-4, 2 to 2e-6, 3 to 6e-9, else 4.
-//   m   the smallest that holds the rate with that k.
+//   m   the smallest that holds the rate with that k. A filter for fewer than 16 keys has the m of
+//       16: a counting one may take a key more than it was made for, which would fill a smaller m.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +41,7 @@ namespace cuckoo::core {
 inline constexpr double kMinBloomRate = kMinRate / 64;  // 2^-36: for one of many generations
 inline constexpr double kMinBitsPerKey = 1;
 inline constexpr double kMaxBitsPerKey = 128;
+inline constexpr double kFewestSizedKeys = 16;
 inline constexpr uint32_t kMaxBloomHashes = 64;
 inline constexpr uint32_t kMaxBlocksPerKey = 4;
 inline constexpr uint32_t kBlockBits = 512;

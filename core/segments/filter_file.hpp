@@ -30,7 +30,8 @@
 //   S7  items() of a multiset: adds less accepted removes. When a segment is made anew, that may
 //       drop removes and, where a hash counts once, copies; these are subtracted, too. Of a set:
 //       the adds that did not seem present when they came.
-//   S8  an operation that fails with kInvalid or kFull changed nothing. A failure in the middle of
+//   S8  an operation that fails with kInvalid or kFull changed nothing, except that a segment may
+//       be folded (make_room()). A failure in the middle of
 //       a change poisons the filter: every call fails until forget(). When memory runs out
 //       (std::bad_alloc) in a change, forget() comes next.
 #pragma once

@@ -1,6 +1,6 @@
 // Counts the keys that filters have in common, by one merge of their hashes.
 //
-// Memory: the hashes of one segment of each filter.
+// Memory: the hashes of one segment of each filter, all at a time.
 #pragma once
 
 #include <cstdint>

@@ -316,6 +316,32 @@ TEST(SmallFilterFile, I8_pages_for_few_keys_are_never_too_full) {
   }
 }
 
+// A counter does not know how many keys it has, and takes one more than it was made for.
+TEST(SmallFilterFile, I8_of_few_counted_keys_has_its_rate) {
+  for (const double rate : {0.1, 1e-3, 1e-6}) {
+    for (uint64_t capacity = 1; capacity <= 20; ++capacity) {
+      uint64_t wrong = 0;
+      constexpr uint64_t kProbes = 200;
+      constexpr uint64_t kSeeds = 50;
+      for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+        FilterOptions options =
+            test::options_for({FilterKind::kCountingBloom, true}, capacity, rate, 448);
+        options.seed = seed;
+        MemoryBlocks storage;
+        FilterFile file(options, storage);
+        expect_ok(file.create());
+        for (uint64_t i = 0; i < 2 * capacity; ++i) {
+          expect_ok(file.insert(nth_key(100 * seed + i)));
+        }
+        for (uint64_t i = 0; i < kProbes; ++i) {
+          wrong += must(file.load_and_probe(nth_key(1'000'000 * (seed + 1) + i))) ? 1 : 0;
+        }
+      }
+      EXPECT_LE(static_cast<double>(wrong), 1.3 * rate * kProbes * kSeeds + 8) << capacity;
+    }
+  }
+}
+
 TEST_P(FilterFileLives, lose_no_key_and_leave_equal_bytes_whatever_is_asked) {
   test::for_each_seed(25, [](uint64_t seed) {
     Life asked(GetParam(), seed, true);
