@@ -3,6 +3,7 @@
 #include <atomic>
 #include <thread>
 
+#include "tests/support/share.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -111,8 +112,8 @@ TEST_F(GuardColumns, stops_among_absent_combinations_when_it_is_interrupted) {
       "CREATE VIRTUAL TABLE guarded USING filter_guard(seen)");
   std::atomic<bool> ended = false;
   std::thread interrupter([&] {
-    while (!ended) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    while (!ended) {  // not before the statement is prepared, which would be another error
+      std::this_thread::sleep_for(std::chrono::milliseconds(is_slow() ? 1000 : 50));
       sqlite3_interrupt(db_.handle());
     }
   });
