@@ -107,7 +107,6 @@ Result<HashReader> FilterFile::hash_reader() {
     CUCKOO_TRY(poison_error());
     const size_t index = blocks_.directory().leaf_of(from);
     const Directory::Leaf& leaf = blocks_.directory().leaf(index);
-    const uint64_t next = leaf.depth == 0 ? 0 : leaf.prefix + (uint64_t{1} << (64 - leaf.depth));
     if (FilterBlocks::filled(leaf)) {
       CUCKOO_TRY(blocks_.visit_segment(
           FilterBlocks::Lists::kAsTheyAre, index,
@@ -118,7 +117,7 @@ Result<HashReader> FilterFile::hash_reader() {
             return {};
           }));
     }
-    return next;
+    return last_hash_of(leaf.prefix, leaf.depth) + 1;  // 0 after the last leaf
   });
 }
 

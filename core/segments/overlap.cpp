@@ -88,8 +88,9 @@ Result<uint64_t> overlap(const std::vector<HashReader>& a, const std::vector<Has
 }
 
 HashReader reader_of(std::vector<uint64_t> hashes) {
-  return [hashes = std::move(hashes)](uint64_t, std::vector<uint64_t>& to) -> Result<uint64_t> {
-    to.insert(to.end(), hashes.begin(), hashes.end());
+  return [hashes = std::move(hashes)](uint64_t,
+                                      std::vector<uint64_t>& to) mutable -> Result<uint64_t> {
+    to.swap(hashes);
     return uint64_t{0};
   };
 }

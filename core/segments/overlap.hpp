@@ -23,7 +23,7 @@ using HashReader = std::function<Result<uint64_t>(uint64_t from, std::vector<uin
 Result<uint64_t> overlap(const std::vector<HashReader>& a, const std::vector<HashReader>& b,
                          HashWidth width, const Poll& poll = nullptr);
 
-// Returns the reader of these hashes. They ascend, and are different.
+// Returns the reader of these hashes, which ascend and are different. It hands them over once.
 HashReader reader_of(std::vector<uint64_t> hashes);
 
 }  // namespace cuckoo::segments

@@ -84,7 +84,7 @@ TEST(HashOverlap, ends_when_a_range_fails_or_the_poll_says_no) {
   }
 }
 
-// What pends counts, too, and what was removed does not; and nothing changes.
+// It counts the keys that pend, and none that was removed. It changes nothing.
 TEST(HashOverlap, is_that_of_filters_with_pending_changes) {
   FilledFile a(options_for({FilterKind::kCuckoo, true}, 3000, 0.01, 448));
   FilterOptions longer = options_for({FilterKind::kBloom, true}, 100, 1e-6, 448);

@@ -39,7 +39,7 @@ TEST_P(Overlap, of_tables_and_images_is_exact) {
     db.gives("SELECT filter_overlap(" + one + ", 'a')", 3000);
   }
   db.gives("SELECT filter_overlap(NULL, 'a') IS NULL, filter_overlap('a', NULL) IS NULL", "1|1");
-  // What pends counts, and what is rolled back does not.
+  // It counts the keys of an open transaction until they are rolled back.
   db.run("BEGIN; INSERT INTO a {}; INSERT INTO a {}", numbers(3001, 3100), numbers(2500, 2600));
   db.gives("SELECT filter_overlap('a', 'b')", 1100);
   db.run("ROLLBACK");
