@@ -14,9 +14,6 @@ std::string block_name(int64_t id) {
   if (id == kRootBlock) {
     return "the root";
   }
-  if (id == kMarksBlock) {
-    return "the marks";
-  }
   if (id >= kFirstLogBlock) {
     return "row " + std::to_string(id - kFirstLogBlock) + " of the log";
   }

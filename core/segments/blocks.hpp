@@ -3,8 +3,7 @@
 //
 // Ids
 //   0                       the root
-//   1 + i                   page i of the directory, i < 2^24 - 2
-//   2^24 - 1                the marks that the filter has had (core/segments/mark.hpp)
+//   1 + i                   page i of the directory, i < 2^24 - 1
 //   number·2^24 + part      a block of a segment; the numbers 1 … 2^30 - 1 are each used once
 //     part  0 + i             page i,           i < 2^23
 //           2^23 + i          block i of runs,  i < 2^22
@@ -36,8 +35,7 @@ namespace cuckoo::segments {
 inline constexpr int64_t kRootBlock = 0;
 inline constexpr int64_t kFirstDirectoryBlock = 1;
 inline constexpr unsigned kPartBits = 24;
-inline constexpr int64_t kMaxDirectoryPages = (int64_t{1} << kPartBits) - 2;
-inline constexpr int64_t kMarksBlock = (int64_t{1} << kPartBits) - 1;
+inline constexpr int64_t kMaxDirectoryPages = (int64_t{1} << kPartBits) - 1;
 inline constexpr uint64_t kMaxSegmentNumber = (uint64_t{1} << 30) - 1;
 inline constexpr int64_t kFirstRunPart = int64_t{1} << 23;
 inline constexpr int64_t kFirstOverflowPart = 3 * (int64_t{1} << 22);

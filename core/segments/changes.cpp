@@ -6,70 +6,33 @@
 #include "core/base/bytes.hpp"
 #include "core/base/checksum.hpp"
 #include "core/segments/front.hpp"
-#include "core/segments/image.hpp"
-#include "core/segments/run.hpp"
+#include "core/segments/log_row.hpp"
 #include "core/stored/log_entry.hpp"
-#include "core/stored/rice.hpp"
 
 namespace cuckoo::segments {
 namespace {
 
 constexpr uint32_t kMagic = 0x48434B43;  // "CKCH"
-constexpr uint8_t kVersion = 3;
-constexpr uint8_t kMostlyRemoved = 1;
+constexpr uint8_t kVersion = 4;
+constexpr uint8_t kCountOnce = 1;  // flags
+constexpr uint8_t kWhole = 2;
 
-constexpr size_t kRiceAt = 5;
-constexpr size_t kFlagsAt = 6;
-constexpr size_t kKeyColumnsAt = 7;
+constexpr size_t kFlagsAt = 5;
+constexpr size_t kKeyColumnsAt = 6;
+constexpr size_t kZeroAt = 7;
 constexpr size_t kAffinitiesAt = 8;
 constexpr size_t kCollationsAt = 12;
-constexpr size_t kZeroAt = 14;  // 2 bytes
-constexpr size_t kCountAt = 16;
+constexpr size_t kMoreZerosAt = 14;  // 2 bytes
+constexpr size_t kEntriesAt = 16;
 constexpr size_t kItemsAt = 24;
 constexpr size_t kImageBytesAt = 32;
-constexpr size_t kShapeAt = 40;
+constexpr size_t kCountsAt = 40;
 constexpr size_t kKeyTypesAt = 48;
 constexpr size_t kFromAt = 56;
 constexpr size_t kToAt = kFromAt + kMarkBytes;
 constexpr size_t kHeaderBytes = kToAt + kMarkBytes;
-constexpr uint64_t kLeastEntryBits = 2;  // an empty quotient and a sign
-
-uint64_t magnitude(int64_t net) noexcept {
-  return net < 0 ? 0 - static_cast<uint64_t>(net) : static_cast<uint64_t>(net);
-}
-
-// After the delta comes the bit 0 for a count of 1 of the usual sign. For a count of 1 of the other
-// sign come 1 0. For any other count come 1 1, the sign and the count.
-void put_net(BitWriter& stream, uint64_t delta, unsigned rice, int64_t net, bool mostly_removed) {
-  const bool removed = net < 0;
-  const uint64_t count = magnitude(net);
-  if (count == 1 && removed == mostly_removed) {
-    stream.put_delta(delta, rice, 0, 1);
-  } else if (count == 1) {
-    stream.put_delta(delta, rice, 1, 2);
-  } else {
-    stream.put_delta(delta, rice, 3, 2);
-    stream.put(removed ? 1 : 0, 1);
-    stream.put_count(count);
-  }
-}
-
-bool take_net(BitReader& stream, bool mostly_removed, int64_t& net) noexcept {
-  bool removed = mostly_removed;
-  uint64_t count = 1;
-  if (stream.take(1) != 0) {
-    if (stream.take(1) == 0) {
-      removed = !removed;
-    } else {
-      removed = stream.take(1) != 0;
-      if (!stream.take_count(count)) {
-        return false;
-      }
-    }
-  }
-  net = removed ? -static_cast<int64_t>(count) : static_cast<int64_t>(count);
-  return !stream.overrun();
-}
+constexpr size_t kCountBytes = 8;
+constexpr size_t kOccurrencesAt = 4;  // of a count
 
 // Returns kCorrupt unless both marks are of filters of one kind, hash width and seed. A copy that
 // has the first mark can take no other changes.
@@ -80,46 +43,59 @@ Status check_both_marks(const FilterMark& from, const FilterMark& to) {
   return {};
 }
 
-Status decode_stream(std::span<const std::byte> bytes, uint64_t count, bool mostly_removed,
-                     unsigned rice, FilterChanges& changes) {
-  const unsigned shift = hash_shift(changes.from.width);
-  const uint64_t max_delta = ~uint64_t{0} >> shift;
+Status decode_entries(std::span<const std::byte> entries, std::span<const std::byte> counts,
+                      FilterChanges& changes) {
+  const HashWidth width = changes.from.width;
   const bool multiset = is_multiset(changes.from.kind);
-  if (count > bytes.size() * 8 / kLeastEntryBits) {
-    return corrupt("changes of " + std::to_string(count) + " hashes in " +
-                   std::to_string(bytes.size()) + " bytes");
+  if (!multiset && !counts.empty()) {
+    return corrupt("changes of a set with a hash that is not added once");
   }
-  changes.hashes.reserve(count);
-  BitReader stream(bytes);
-  uint64_t hash = 0;
-  for (uint64_t i = 0; i < count; ++i) {
-    uint64_t delta = 0;
-    int64_t net = 0;
-    if (!stream.take_delta(rice, max_delta, delta) || !take_net(stream, mostly_removed, net) ||
-        delta > max_delta - (hash >> shift) ||
-        (delta == 0 && i > 0 && (changes.hashes.back().second > 0 || net < 0))) {
-      return corrupt("changes that end early, do not ascend or count too far");
+  const size_t entry_bytes = log_entry_bytes(width);
+  changes.entries.reserve(entries.size() / entry_bytes);
+  for (size_t at = 0; at < entries.size(); at += entry_bytes) {
+    uint64_t copies = 1;
+    if (!counts.empty() && load_le<uint32_t>(counts.data()) == changes.entries.size()) {
+      copies = load_le<uint32_t>(&counts[kOccurrencesAt]);
+      counts = counts.subspan(kCountBytes);
+      if (copies < 2 || copies > kMostCopies) {
+        return corrupt("changes with an entry of " + std::to_string(copies) +
+                       " occurrences, expected 2 to 2^31");
+      }
     }
-    if (!multiset && net != 1) {
+    const uint64_t entry = load_log_entry(&entries[at], width);
+    if (!multiset && (entry & kRemoveBit) != 0) {
       return corrupt("changes of a set with a hash that is not added once");
     }
-    hash += delta << shift;
-    changes.hashes.emplace_back(hash, net);
+    changes.entries.append(entry, copies);
   }
-  return stream.at_end() ? Status() : corrupt("changes with bytes after the last hash");
+  return counts.empty() ? Status() : corrupt("changes with counts that do not ascend");
+}
+
+// Keeps I2. Entries that are not those of the log must at least be no more than these.
+Status check_entries(const FilterChanges& changes) {
+  const uint64_t positions = changes.to.position - changes.from.position;
+  uint64_t chain = changes.from.chain;
+  Copies copies(changes.entries.more());
+  uint64_t last = 0;
+  bool ascend = true;
+  for (size_t i = 0; i < changes.entries.size(); ++i) {
+    const uint64_t entry = changes.entries[i];
+    chain = chain_with_entry(chain, entry, copies.of(i));
+    ascend = ascend && entry >= last && (entry & kRemoveBit) == 0;
+    last = entry;
+  }
+  const bool fits = changes.whole
+                        ? ascend && changes.entries.size() <= positions
+                        : changes.entries.size() == positions && chain == changes.to.chain;
+  return changes.from.position <= changes.to.position && fits
+             ? Status()
+             : corrupt("changes that do not lead from their first mark to their second one");
 }
 
 }  // namespace
 
-PieceSource pieces_for_shape(const FilterChanges& changes, uint64_t& shape) {
-  return [&changes, &shape](const PieceSink& sink) {
-    return changes.pieces([&](Piece&& piece) -> Status {
-      shape += changes.shape_lacks_pieces
-                   ? shape_of(piece.prefix, piece.depth, piece.filter->words())
-                   : 0;
-      return sink(std::move(piece));
-    });
-  };
+uint64_t FilterChanges::entry_bits() const noexcept {
+  return 8 * (entries.size() * log_entry_bytes(from.width) + entries.more().size() * kCountBytes);
 }
 
 // The image of the pieces has the second mark of the changes, and gaps.
@@ -133,6 +109,7 @@ ImageHeader header_of_pieces(const FilterChanges& changes) {
   header.keys = changes.keys;
   header.key_types = changes.key_types;
   header.mark = changes.to;
+  header.unique = changes.unique;
   return header;
 }
 
@@ -148,7 +125,8 @@ Status decode_pieces(const MessageBytes& bytes, uint32_t page_bytes, const Poll&
   changes.spec = header.spec;
   changes.capacity = header.capacity;
   if (header.mark != changes.to || header.spec.kind != changes.to.kind ||
-      header.keys != changes.keys || header.key_types != changes.key_types) {
+      header.unique != changes.unique || header.keys != changes.keys ||
+      header.key_types != changes.key_types) {
     return corrupt("changes with segments of another filter");
   }
   changes.pieces = [bytes, page_bytes, poll](const PieceSink& sink) {
@@ -160,39 +138,34 @@ Status decode_pieces(const MessageBytes& bytes, uint32_t page_bytes, const Poll&
 }  // namespace
 
 std::vector<std::byte> encode_changes_front(const FilterChanges& changes) {
-  const HashWidth width = changes.from.width;
-  const unsigned rice = rice_parameter(width, changes.hashes.size());
-  const auto removed =
-      static_cast<size_t>(std::count_if(changes.hashes.begin(), changes.hashes.end(),
-                                        [](const ChangedHash& one) { return one.second < 0; }));
-  const bool mostly_removed = removed > changes.hashes.size() / 2;
-  std::vector<std::byte> header(kHeaderBytes);
-  put_front(kMagic, kVersion, header);
-  store_le(&header[kRiceAt], static_cast<uint8_t>(rice));
-  store_le(&header[kFlagsAt], static_cast<uint8_t>(mostly_removed ? kMostlyRemoved : 0));
-  store_le(&header[kKeyColumnsAt], changes.keys.columns);
-  store_le(&header[kAffinitiesAt], changes.keys.affinities);
-  store_le(&header[kCollationsAt], changes.keys.collations);
-  store_le(&header[kKeyTypesAt], changes.key_types);
-  store_le(&header[kCountAt], uint64_t{changes.hashes.size()});
-  store_le(&header[kItemsAt], changes.items);
+  std::vector<std::byte> front(kHeaderBytes);
+  front.reserve(kHeaderBytes + changes.entry_bits() / 8 + kCrcBytes);
+  put_front(kMagic, kVersion, front);
+  store_le(&front[kFlagsAt],
+           static_cast<uint8_t>((changes.unique ? kCountOnce : 0) | (changes.whole ? kWhole : 0)));
+  store_le(&front[kKeyColumnsAt], changes.keys.columns);
+  store_le(&front[kAffinitiesAt], changes.keys.affinities);
+  store_le(&front[kCollationsAt], changes.keys.collations);
+  store_le(&front[kKeyTypesAt], changes.key_types);
+  store_le(&front[kEntriesAt], uint64_t{changes.entries.size()});
+  store_le(&front[kItemsAt], changes.items);
+  store_le(&front[kCountsAt], uint64_t{changes.entries.more().size()});
   for (const auto& [at, mark] : {std::pair(kFromAt, &changes.from), {kToAt, &changes.to}}) {
     const std::vector<std::byte> bytes = encode_mark(*mark);
-    std::copy(bytes.begin(), bytes.end(), &header[at]);
+    std::copy(bytes.begin(), bytes.end(), &front[at]);
   }
-  BitWriter stream;
-  stream.start(header);
-  uint64_t last = 0;
-  for (const auto& [hash, net] : changes.hashes) {
-    put_net(stream, (hash - last) >> hash_shift(width), rice, net, mostly_removed);
-    last = hash;
+  put_log_entries(changes.entries.entries(), changes.from.width, front);
+  for (const MoreCopies& one : changes.entries.more()) {
+    std::byte count[kCountBytes];
+    store_le(&count[0], static_cast<uint32_t>(one.at));
+    store_le(&count[kOccurrencesAt], static_cast<uint32_t>(1 + one.more));
+    front.insert(front.end(), std::begin(count), std::end(count));
   }
-  return stream.finish();
+  return front;
 }
 
-void finish_changes_front(std::span<std::byte> front, uint64_t image_bytes, uint64_t shape) {
+void put_image_bytes(std::span<std::byte> front, uint64_t image_bytes) {
   store_le(&front[kImageBytesAt], image_bytes);
-  store_le(&front[kShapeAt], shape);
 }
 
 Result<std::vector<std::byte>> encode_changes(const FilterChanges& changes, uint64_t limit) {
@@ -201,28 +174,25 @@ Result<std::vector<std::byte>> encode_changes(const FilterChanges& changes, uint
     return invalid("changes of " + std::to_string(bytes.size() + kCrcBytes) + " bytes, at most " +
                    std::to_string(limit) + " are possible");
   }
-  uint64_t shape = changes.shape;
-  std::vector<std::byte> image;
   if (changes.pieces) {
     CUCKOO_ASSIGN_OR_RETURN(
-        image, encode_image(header_of_pieces(changes), pieces_for_shape(changes, shape),
-                            limit - bytes.size() - kCrcBytes));
+        const std::vector<std::byte> image,
+        encode_image(header_of_pieces(changes), changes.pieces, limit - bytes.size() - kCrcBytes));
+    put_image_bytes(bytes, image.size());
+    bytes.insert(bytes.end(), image.begin(), image.end());
   }
-  finish_changes_front(bytes, image.size(), shape);
-  bytes.insert(bytes.end(), image.begin(), image.end());
   append_crc(bytes);
   return bytes;
 }
 
 namespace {
 
-// The fields of the header. `changes` has no hashes and no pieces yet.
+// The fields of the header. `changes` has no entries and no pieces yet.
 struct ChangesHeader {
   FilterChanges changes;
-  uint64_t count = 0;
+  uint64_t entry_bytes = 0;
+  uint64_t count_bytes = 0;
   uint64_t image_bytes = 0;
-  uint8_t rice = 0;
-  bool mostly_removed = false;
 };
 
 // `front` are the first kHeaderBytes of changes of `size` bytes, or all of them if they are fewer.
@@ -245,20 +215,29 @@ Result<ChangesHeader> parse_header(std::span<const std::byte> front, uint64_t si
   changes.keys = {load_le<uint8_t>(&front[kKeyColumnsAt]), load_le<uint32_t>(&front[kAffinitiesAt]),
                   load_le<uint16_t>(&front[kCollationsAt])};
   changes.key_types = load_le<uint64_t>(&front[kKeyTypesAt]);
-  changes.shape = load_le<uint64_t>(&front[kShapeAt]);
-  header.rice = load_le<uint8_t>(&front[kRiceAt]);
   const auto flags = load_le<uint8_t>(&front[kFlagsAt]);
-  header.mostly_removed = (flags & kMostlyRemoved) != 0;
-  header.count = load_le<uint64_t>(&front[kCountAt]);
-  header.image_bytes = load_le<uint64_t>(&front[kImageBytesAt]);
+  changes.unique = (flags & kCountOnce) != 0;
+  changes.whole = (flags & kWhole) != 0;
+  const bool may_be_unique = is_multiset(changes.from.kind);
   if (changes.items > kMaxImageItems || !check_keys(changes.keys, changes.key_types).ok() ||
-      flags > kMostlyRemoved || header.rice != rice_parameter(changes.from.width, header.count) ||
-      !all_zero(front.subspan(kZeroAt, kCountAt - kZeroAt))) {
+      flags > (kCountOnce | kWhole) || (changes.unique && !may_be_unique) ||
+      front[kZeroAt] != std::byte{0} ||
+      !all_zero(front.subspan(kMoreZerosAt, kEntriesAt - kMoreZerosAt))) {
     return corrupt("changes with a header that can't be");
   }
-  if (header.image_bytes > size - kHeaderBytes - kCrcBytes) {
-    return corrupt("changes with " + std::to_string(header.image_bytes) + " bytes of segments");
+  const uint64_t rest = size - kHeaderBytes - kCrcBytes;
+  const auto entries = load_le<uint64_t>(&front[kEntriesAt]);
+  const auto counts = load_le<uint64_t>(&front[kCountsAt]);
+  header.image_bytes = load_le<uint64_t>(&front[kImageBytesAt]);
+  if (entries > rest || counts > entries || header.image_bytes > rest ||
+      entries * log_entry_bytes(changes.from.width) + counts * kCountBytes + header.image_bytes !=
+          rest) {
+    return corrupt("changes of " + std::to_string(entries) + " entries, " + std::to_string(counts) +
+                   " counts and " + std::to_string(header.image_bytes) + " bytes of segments in " +
+                   std::to_string(rest) + " bytes");
   }
+  header.entry_bytes = entries * log_entry_bytes(changes.from.width);
+  header.count_bytes = counts * kCountBytes;
   return header;
 }
 
@@ -295,31 +274,19 @@ Result<FilterChanges> decode_changes(const MessageBytes& bytes, uint32_t page_by
   CUCKOO_ASSIGN_OR_RETURN(ChangesHeader header, parse_header(front, bytes.size()));
   CUCKOO_TRY(check_checksum(bytes, poll));
   FilterChanges changes = std::move(header.changes);
-  const uint64_t image_at = bytes.size() - kCrcBytes - header.image_bytes;
-  CUCKOO_ASSIGN_OR_RETURN(const std::span<const std::byte> stream,
-                          bytes.read(kHeaderBytes, image_at - kHeaderBytes, buffer));
-  CUCKOO_TRY(decode_stream(stream, header.count, header.mostly_removed, header.rice, changes));
-  CUCKOO_TRY(decode_pieces(bytes.range(image_at, header.image_bytes), page_bytes, poll, changes));
+  const uint64_t listed = header.entry_bytes + header.count_bytes;
+  CUCKOO_ASSIGN_OR_RETURN(const std::span<const std::byte> list,
+                          bytes.read(kHeaderBytes, listed, buffer));
+  CUCKOO_TRY(
+      decode_entries(list.first(header.entry_bytes), list.subspan(header.entry_bytes), changes));
+  CUCKOO_TRY(check_entries(changes));
+  CUCKOO_TRY(decode_pieces(bytes.range(kHeaderBytes + listed, header.image_bytes), page_bytes, poll,
+                           changes));
   return changes;
-}
-
-uint64_t shape_of(uint64_t prefix, unsigned depth, const GeometryWords& words) noexcept {
-  return chain_with(chain_with(chain_with(prefix + depth, words.size), words.shape), words.detail);
 }
 
 bool looks_like_changes(std::span<const std::byte> bytes) noexcept {
   return has_magic(bytes, kMagic);
-}
-
-LargeVector<ChangedHash> net_changes(const EntryList& entries, HashWidth width, bool multiset) {
-  const std::vector<NetHash> sums =
-      sums_of(entries, entries.size(), width, 0, multiset).value();  // without a poll it goes on
-  LargeVector<ChangedHash> changed;
-  changed.reserve(sums.size());
-  for (const auto& [hash, net] : sums) {
-    changed.emplace_back(hash, net);
-  }
-  return changed;
 }
 
 }  // namespace cuckoo::segments

@@ -1,23 +1,24 @@
 // Brings a copy to a newer mark of its origin, by the changes from the copy's mark to the newer
 // one.
 //
-// A copy that keeps hashes repeats the adds and removes of its origin. A copy without hashes can't
-// make a segment anew when the segment gets too full. So it takes over the segments that its origin
-// made anew since then. In all other segments it adds and removes, whatever its own capacity.
+// All entries go into the copy's log, in their order. So the copy has the newer mark then. A copy
+// that keeps hashes grows by itself. A copy without hashes can't make a segment anew when the
+// segment gets too full. So it takes over the segments that its origin made anew since then. These
+// have their entries already.
 //
 // Invariants
-//   I1  never a false negative: the adds go first, and a remove that still finds nothing is
-//       dropped.
-//   I2  the copy takes the mark only if its cells can follow the origin from there on: it keeps
-//       hashes, or its segments have the same shape (core/segments/changes.hpp).
-//   I3  all changed hashes are in the log afterwards, for copies of this copy.
+//   I1  never a false negative: an add always goes into log and pages. A remove takes what it finds
+//       in the copy's pages: its origin may have accepted it by chance, of a key that was never
+//       added.
+//   I2  the copy's log ends at the newer mark.
+//   I3  copies of this copy get the segments that it took, or in their place its own: it notes that
+//       these are as good as new.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "core/base/large_memory.hpp"
 #include "core/base/result.hpp"
 #include "core/segments/changes.hpp"
 #include "core/segments/contents.hpp"
@@ -39,18 +40,25 @@ class ChangesApplier {
   Status apply(const FilterChanges& changes);
 
  private:
-  Result<bool> take_pieces(const FilterChanges& changes, LargeVector<ChangedHash>& rest);
+  struct HashRange {
+    uint64_t first;
+    uint64_t last;
+  };
+  using HashRanges = std::vector<HashRange>;  // ascending
+
+  static bool cover_all(const HashRanges& ranges) noexcept;
+  static bool cover(const HashRanges& ranges, uint64_t hash) noexcept;
+  bool fit(const HashRanges& ranges) const noexcept;
+  Result<HashRanges> ranges_of(const FilterChanges& changes) const;
+  Status append_all(const EntryList& entries, const HashRanges& replaced);
+  Status append(uint64_t entry, uint64_t copies);
   Status take_all(const FilterChanges& changes);
   Status take(Piece&& piece);
-  Status add(uint64_t hash, uint64_t copies);
-  Status add_all(std::span<const ChangedHash> hashes);
-  Status remove_found(std::span<const ChangedHash> hashes);
-  Status poll_at_times();
+  Status note_made(const HashRange& range);
 
   FilterFile& file_;
   FilterBlocks& blocks_;
   Turns& turns_;
-  uint64_t done_ = 0;  // adds and removes
 };
 
 }  // namespace cuckoo::segments

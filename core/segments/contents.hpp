@@ -44,6 +44,7 @@ struct ContentsHeader {
   bool with_hashes = false;
   uint64_t hash_count = 0;         // different ones, if they are known
   uint64_t key_types = 0;          // types of the keys that were hashed, a byte a column
+  bool unique = false;             // each hash is there once: a multiset with unique = on
   std::optional<FilterMark> mark;  // that names exactly these contents
 
   void take(const ContentsHeader& from) { *this = from; }

@@ -12,6 +12,7 @@
 #include "core/base/page_row.hpp"
 #include "core/filter/sizing.hpp"
 #include "core/segments/front.hpp"
+#include "core/segments/mark.hpp"
 
 namespace cuckoo::segments {
 namespace {
@@ -25,13 +26,13 @@ constexpr uint64_t Root::*kFields[] = {&Root::options_digest,   &Root::directory
                                        &Root::page_index_sum,   &Root::first_row,
                                        &Root::first_position,   &Root::pending_row,
                                        &Root::pending_position, &Root::key_types,
-                                       &Root::hashless,         &Root::places};
+                                       &Root::hashless};
 constexpr size_t kRootBytes = 8 + 8 * std::size(kFields);
 
 constexpr unsigned kSpareDepth = 6;  // I1
 // No log gets so far, because an entry takes a nanosecond at least.
 constexpr uint64_t kMostRows = static_cast<uint64_t>(kLastLogBlock - kFirstLogBlock) / 2;
-constexpr uint64_t kMostPosition = uint64_t{1} << 60;
+constexpr uint64_t kMostPosition = 2 * kMostMarkedPosition;
 constexpr uint64_t kMostLeaves = uint64_t{1} << 26;
 
 // The ids of directory pages suffice for so many leaves.
@@ -78,7 +79,7 @@ Result<Root> decode_root(std::span<const std::byte> content) {
       root.leaves > kMostLeaves || root.capacity == 0 || root.capacity > kMaxCapacity ||
       root.pending_row > kMostRows || root.pending_position > kMostPosition ||
       root.first_row > root.pending_row || root.first_position > root.pending_position ||
-      root.folded_to > kMostPosition || root.hashless > 1 || root.places > 1) {
+      root.folded_to > kMostPosition || root.hashless > 1) {
     return corrupt("a number out of range");
   }
   return root;

@@ -61,7 +61,6 @@ struct Root {
   uint64_t pending_position = 0;
   uint64_t key_types = 0;  // storage classes that were hashed into it, a byte a column
   uint64_t hashless = 0;   // 1: contents came without hashes, though growth is on
-  uint64_t places = 0;     // 1: there is a block of marks
 
   friend bool operator==(const Root&, const Root&) = default;
 };

@@ -21,6 +21,14 @@ namespace cuckoo::segments {
 // An entry is a logged hash, with the lowest bit set for a remove (core/stored/log_entry.hpp).
 class EntryList {
  public:
+  EntryList() = default;
+  EntryList(EntryList&&) noexcept = default;
+  EntryList& operator=(EntryList&&) noexcept = default;
+  EntryList(const EntryList& other)
+      : body_(other.body_ != nullptr ? std::make_unique<Body>(*other.body_) : nullptr) {}
+  EntryList& operator=(const EntryList& other) { return *this = EntryList(other); }
+  ~EntryList() = default;
+
   bool empty() const noexcept { return size() == 0; }
   size_t size() const noexcept { return body_ != nullptr ? body_->entries.size() : 0; }
   uint64_t operator[](size_t index) const noexcept { return body_->entries[index]; }

@@ -28,7 +28,7 @@ Status FilterBlocks::create(uint64_t past) {
   log_.start(0, 0, past == 0 ? chain : chain_with(chain, past));
   drop_uncounted();
   items_ = 0;
-  root_stored_ = places_stored_ = false;
+  root_stored_ = false;
   stored_first_row_ = 0;
   note_root();
   return {};
@@ -42,8 +42,7 @@ void FilterBlocks::forget() noexcept {
   }
   touched_.clear();
   replaced_.clear();
-  changed_ = root_changed_ = all_replaced_ = cleared_ = false;
-  places_.reset();
+  changed_ = root_changed_ = all_replaced_ = false;
   poison_.lift();
 }
 
@@ -78,7 +77,7 @@ Status FilterBlocks::visit_segment(Lists lists, size_t index, const SegmentVisit
   }
   if (lists == Lists::kApplied && made != nullptr) {
     CUCKOO_TRY(made->load_all(storage_));
-    CUCKOO_TRY(made->apply(leaf.pending, leaf.pending.size(), applying()).take_status());
+    made->apply(leaf.pending, leaf.pending.size(), applying());
   } else if (lists == Lists::kApplied) {
     CUCKOO_TRY(leaf.segment->load_all(storage_));
     CUCKOO_TRY(current(index).take_status());
@@ -117,13 +116,15 @@ void FilterBlocks::begin_log() noexcept {
   note_root();
 }
 
-void FilterBlocks::stir(uint64_t with) {
-  drop_uncounted();
-  log_.stir(with);
+void FilterBlocks::begin_log(const LogPlace& place) {
+  log_.restart(place);
   begin_log();
-  places_.reset();
-  root_.places = 0;
-  cleared_ = all_replaced_ = true;
+}
+
+void FilterBlocks::begin_anew(const LogPlace& place) {
+  drop_uncounted();
+  begin_log(place);
+  all_replaced_ = true;
 }
 
 void FilterBlocks::clear(const SegmentLimits& limits) {
@@ -175,31 +176,6 @@ void FilterBlocks::replace(NewSegments& next, uint64_t capacity) {
   note_root();
 }
 
-Result<MarkedPlaces> FilterBlocks::places() const {
-  if (places_ || root_.places == 0) {
-    return places_.value_or(MarkedPlaces());
-  }
-  MarkedPlaces known;
-  CUCKOO_TRY(
-      storage_.read_one(kMarksBlock, [&](int64_t, std::span<const std::byte> content) -> Status {
-        CUCKOO_ASSIGN_OR_RETURN(known, decode_places(content));
-        for (const auto& [mark, position, chain] : known.places) {
-          if (mark.kind != options_->spec.kind || mark.width != options_->width ||
-              mark.seed != options_->seed || position > log_.position()) {
-            return corrupt("marked places of another filter");
-          }
-        }
-        return {};
-      }));
-  return known;
-}
-
-void FilterBlocks::set_places(MarkedPlaces places) {
-  places_ = std::move(places);
-  root_.places = 1;
-  note_root();
-}
-
 // --- writing -------------------------------------------------------------------------------------
 
 // Keeps S3. Returns the root with its first row and the row of its oldest pending entry as of now.
@@ -226,11 +202,8 @@ Root FilterBlocks::root_of_cut_log(uint64_t kept) const noexcept {
 }
 
 Status FilterBlocks::erase_replaced(const Blocks& storage) const {
-  if (cleared_) {
+  if (all_replaced_) {
     CUCKOO_TRY(storage.erase(kFirstDirectoryBlock, kFirstLogBlock - 1));
-  } else if (all_replaced_) {
-    CUCKOO_TRY(storage.erase(kFirstDirectoryBlock, kMarksBlock - 1));
-    CUCKOO_TRY(storage.erase(segment_block(1, 0), kFirstLogBlock - 1));
   }
   for (const uint64_t number : replaced_) {
     CUCKOO_TRY(storage.erase(segment_block(number, 0), segment_block(number, kEndPart - 1)));
@@ -275,9 +248,6 @@ Status FilterBlocks::write_root(const Blocks& storage, uint64_t kept, Written& w
   std::sort(written.headers.begin(), written.headers.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
   CUCKOO_TRY(write_directory(storage, written));
-  if (places_) {
-    CUCKOO_TRY(storage.write(kMarksBlock, encode_places(*places_), places_stored_ && !cleared_));
-  }
   if (root.first_row > stored_first_row_) {
     CUCKOO_TRY(storage.erase(kFirstLogBlock + static_cast<int64_t>(stored_first_row_),
                              kFirstLogBlock + static_cast<int64_t>(root.first_row) - 1));
@@ -311,26 +281,13 @@ void FilterBlocks::note_written(Written&& written) {
   replaced_.clear();
   root_ = written.root;
   stored_first_row_ = root_.first_row;
-  places_stored_ = root_.places != 0;
-  places_.reset();
   root_stored_ = root_stored_ || root_changed_;
-  changed_ = root_changed_ = all_replaced_ = cleared_ = false;
+  changed_ = root_changed_ = all_replaced_ = false;
 }
 
 // --- check ---------------------------------------------------------------------------------------
 
 Status FilterBlocks::check() const {
-  CUCKOO_TRY(check_log());
-  CUCKOO_TRY(places().take_status());
-  if (root_.places != 0) {
-    return {};
-  }
-  return storage_.read(kMarksBlock, kMarksBlock, [](int64_t, std::span<const std::byte>) -> Status {
-    return corrupt("the root knows of none");
-  });
-}
-
-Status FilterBlocks::check_log() const {
   Log kept(*options_);
   LogHeader newest;
   CUCKOO_TRY(kept.read(storage_, root_.first_row, root_.first_position, newest,

@@ -1,5 +1,5 @@
 // The blocks of a filter, and what memory knows of them: the root, the directory with its segments,
-// the log and the marks; and which of them a flush has to write. When something is changed or
+// the log; and which of them a flush has to write. When something is changed or
 // folded is decided in core/segments/turns.hpp.
 //
 // What a flush writes:
@@ -19,8 +19,8 @@
 //       another connection resizes the filter to another capacity.
 //   I2  write_to() changes nothing in memory; note_written() follows when all of it is stored. What
 //       it does not write is stored already, as it is in memory.
-//   I3  every block in storage belongs to the root, the directory, a segment that has a header, the
-//       log from its first row on, or the marks.
+//   I3  every block in storage belongs to the root, the directory, a segment that has a header, or
+//       the log from its first row on.
 //   I4  the list of a leaf (core/segments/directory.hpp) has the entries of the log from its F on
 //       that have its prefix, in their order. Nothing else tells what pends there.
 //   I5  items() are those of the filter as it is now. In a set an add counts when it is applied:
@@ -42,7 +42,6 @@
 #include "core/segments/directory.hpp"
 #include "core/segments/entry_list.hpp"
 #include "core/segments/log.hpp"
-#include "core/segments/mark.hpp"
 #include "core/segments/segment.hpp"
 #include "core/segments/segment_limits.hpp"
 #include "core/segments/segment_maker.hpp"
@@ -151,13 +150,17 @@ class FilterBlocks {
     }
     note_root();
   }
-  // Makes the segments that come next. The options and the log are those of this filter.
+  // Makes the segments that come next. The options are those of this filter; the log gets to that
+  // position, or is there.
   SegmentMaker maker(const SegmentLimits& limits, bool keeps_hashes) const {
+    return maker(limits, keeps_hashes, log_.position());
+  }
+  SegmentMaker maker(const SegmentLimits& limits, bool keeps_hashes, uint64_t position) const {
     return {options_,
             limits,
             keeps_hashes,
             root_.next_number,
-            log_.position(),
+            position,
             root_.directory_version,
             [this] { return poll(); }};
   }
@@ -173,9 +176,12 @@ class FilterBlocks {
   }
   // The log begins here: what came before is not pending, and not asked for any more.
   void begin_log() noexcept;
-  // The contents are others, and come from nowhere: the log's chain changes by `with`, and no mark
-  // holds any more.
-  void stir(uint64_t with);
+  // … goes on from that place, as the log of another filter.
+  void begin_log(const LogPlace& place);
+  // The contents are others: the log goes on from that place, and all segments are to be replaced.
+  void begin_anew(const LogPlace& place);
+  // … that no log ever came to: the chain value changes by `with`.
+  void stir(uint64_t with) { begin_anew({log_.position(), chain_with(log_.chain(), with)}); }
   // The filter is as create() makes it for these limits. Numbers of segments and rows of the log go
   // on, so that other connections see that it changed.
   void clear(const SegmentLimits& limits);
@@ -183,10 +189,6 @@ class FilterBlocks {
   void note_options();
   // These are the segments from here on.
   void replace(NewSegments& next, uint64_t capacity);
-  // Where in the log the marks of other filters hold.
-  Result<MarkedPlaces> places() const;
-  void set_places(MarkedPlaces places);
-
   // --- writing
   struct Written {
     Root root;
@@ -201,7 +203,7 @@ class FilterBlocks {
 
   // Returns the first row of the log in storage.
   uint64_t stored_first_row() const noexcept { return stored_first_row_; }
-  // Checks the whole log, also what follow() did not read (S3), and the marks. Nothing is pending.
+  // Checks the whole log, also what follow() did not read (S3). Nothing is pending.
   Status check() const;
 
  private:
@@ -222,8 +224,6 @@ class FilterBlocks {
   Status erase_replaced(const Blocks& storage) const;
   Status write_directory(const Blocks& storage, Written& written) const;
   Status write_root(const Blocks& storage, uint64_t kept, Written& written) const;
-  Status check_log() const;
-
   const FilterOptions* options_;
   Blocks storage_;
   SegmentLimits limits_;
@@ -238,16 +238,13 @@ class FilterBlocks {
   mutable uint64_t uncounted_adds_ = 0;    // in these leaves, or more
   // What is in storage.
   bool root_stored_ = false;
-  bool places_stored_ = false;
   uint64_t stored_first_row_ = 0;  // root_ may be ahead of it
   // What is to be written.
   bool changed_ = false;
-  bool root_changed_ = false;           // more of it than entries of the log
-  std::vector<size_t> touched_;         // leaves with segments that changed
-  std::vector<uint64_t> replaced_;      // numbers of segments whose blocks are to be erased
-  bool all_replaced_ = false;           // … and of all others, and the directory's blocks
-  bool cleared_ = false;                // … and the marks
-  std::optional<MarkedPlaces> places_;  // that are not written
+  bool root_changed_ = false;       // more of it than entries of the log
+  std::vector<size_t> touched_;     // leaves with segments that changed
+  std::vector<uint64_t> replaced_;  // numbers of segments whose blocks are to be erased
+  bool all_replaced_ = false;       // … and of all others, and the directory's blocks
 };
 
 // Returns what segments of a filter of these options are for that capacity.

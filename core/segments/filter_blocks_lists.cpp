@@ -29,7 +29,6 @@ Result<bool> FilterBlocks::read_directory(uint64_t known) {
   root_ = root;
   stored_first_row_ = root.first_row;
   root_stored_ = true;
-  places_stored_ = root.places != 0;
   return complete;
 }
 
@@ -181,8 +180,7 @@ Status FilterBlocks::apply_list(Directory::Leaf& leaf, size_t end, Polls polls, 
     const bool known = first < leaf.counted;
     const size_t part = std::min({end, known ? leaf.counted : end, first + kEntriesPerPoll});
     UnlessDone unless{leaf, poison_};
-    CUCKOO_ASSIGN_OR_RETURN(const uint64_t fresh,
-                            leaf.segment->apply(leaf.pending, part, applying(stops)));
+    const uint64_t fresh = leaf.segment->apply(leaf.pending, part, applying(stops));
     unless.done = true;
     if (!known) {
       items_ += options_->multiset() ? 0 : fresh;

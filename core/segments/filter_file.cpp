@@ -194,10 +194,19 @@ Status FilterFile::add(uint64_t hash, uint64_t copies) {
   return {};
 }
 
+Result<uint64_t> FilterFile::removable(uint64_t hash) {
+  if (!options_.multiset() ||
+      blocks_.directory().leaf(blocks_.directory().leaf_of(hash)).untouched()) {
+    return uint64_t{0};
+  }
+  CUCKOO_TRY(load(hash));
+  return blocks_.directory().segment_of(hash)->removable(hash);
+}
+
 // Removes so many copies, or all that are there. Returns how many.
 Result<uint64_t> FilterFile::take_away(uint64_t hash, uint64_t copies) {
-  CUCKOO_ASSIGN_OR_RETURN(const uint64_t found, count(hash));
-  copies = options_.multiset() ? std::min({copies, found, items()}) : 0;
+  CUCKOO_ASSIGN_OR_RETURN(const uint64_t found, removable(hash));
+  copies = std::min(copies, found);
   if (copies > 0) {
     append(hash | kRemoveBit, copies);
   }
@@ -376,14 +385,11 @@ Status check_segments(FilterBlocks& stored, const FilterBlocks& memory) {
     CUCKOO_TRY(header.number == 0 ? found->load_all(stored.storage())
                                   : found->check(stored.storage(), leaf.pending, keeps_hashes));
     if (known.segment != nullptr) {
-      CUCKOO_TRY(
-          found->apply(leaf.pending, known.segment->applied(), {.keeps_hashes = keeps_hashes})
-              .take_status());
+      found->apply(leaf.pending, known.segment->applied(), {.keeps_hashes = keeps_hashes});
       CUCKOO_TRY(found->expect_same(*known.segment));
     }
-    CUCKOO_TRY(found->apply(leaf.pending, leaf.pending.size(), {.keeps_hashes = keeps_hashes})
-                   .take_status());
-    items += header.items + static_cast<uint64_t>(leaf.pending.items());
+    found->apply(leaf.pending, leaf.pending.size(), {.keeps_hashes = keeps_hashes});
+    items += found->items();
     blocks += uint64_t{header.pages} + header.run_blocks + header.overflow_blocks;
     stored.directory().leaf(i).segment.reset();
   }

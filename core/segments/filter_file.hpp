@@ -97,6 +97,8 @@ class FilterFile {
   Status insert_copies(uint64_t hash, uint64_t copies);
   // Inserts the hash unless it seems present; false then.
   Result<bool> insert_new(uint64_t hash);
+  // Returns how many occurrences a remove of that hash can find. Multisets only.
+  Result<uint64_t> removable(uint64_t hash);
   // Removes one occurrence; false when the hash is definitely absent. Multisets only.
   Result<bool> remove(uint64_t hash);
   // Removes so many, at most kMostCopies, or all that seem to be there when these are fewer.
@@ -156,9 +158,10 @@ class FilterFile {
   // Its hashes, one segment at a time. They are read when they are asked for: before the filter
   // changes. kInvalid when it keeps none.
   Result<HashReader> hash_reader();
-  // Everything is replaced: contents and options, but for the size of pages. The pieces are none
-  // of this filter's own. Where each hash counts once, contents without hashes are believed if
-  // their mark says that they are so; else they are kInvalid. A failure changes nothing.
+  // Everything is replaced: contents and options, but for the size of pages. The log goes on where
+  // the contents' mark says. The pieces are none of this filter's own. Where each hash counts once,
+  // contents without hashes are believed if they say that they are so; else they are kInvalid. A
+  // failure changes nothing.
   Status import(const FilterOptions& options, const Contents& contents);
   // Adds the cells of a filter of the same kind, width and seed whose hashes are not known, with
   // the same segments. Without hashes of its own, or empty. kInvalid when the segments differ;
@@ -175,7 +178,7 @@ class FilterFile {
   // --- marks (core/segments/filter_file_changes.cpp)
   // The mark of what it holds now (core/segments/mark.hpp). None of a filter of pairs. That of a
   // window's generation names the older ones, too (core/segments/window_mark.hpp).
-  Result<std::optional<FilterMark>> mark();
+  Result<std::optional<FilterMark>> mark() const;
   // What was added and removed since then, and the segments that were made anew since; to be used
   // before the filter changes. Nothing when only the whole filter leads there: that was never its
   // mark, or its log does not go back to it.
@@ -188,17 +191,11 @@ class FilterFile {
   Result<std::optional<uint64_t>> changes_behind(const FilterMark& from) const;
   // Its mark was the changes' first one and is their second one; false: it was that already.
   // kInvalid with any other: nothing was changed. Neither growth = off nor the capacity stands in
-  // the way, as it becomes what another one is. Where it can't become so in its cells, because it
-  // keeps no hashes and followed a filter of other segments before, it has not that mark
-  // afterwards, and the whole filter is what comes next. One that was never flushed is of no use
-  // after a failure.
+  // the way, as it becomes what another one is. One that was never flushed is of no use after a
+  // failure.
   Result<bool> apply(const FilterChanges& changes);
-  // Could it apply changes from one of these marks to the other? The text of a kInvalid names both,
-  // and its own.
-  Status expect_from(const FilterMark& from, const FilterMark& to);
-  // It holds what the mark of another filter names. That is of no use, and nothing happens, when
-  // the other filter has other hashes, or counts copies where this one does not.
-  Status take_mark(const FilterMark& mark);
+  // Could it apply changes of that header? The text of a kInvalid names their marks and its own.
+  Status expect_from(const FilterChanges& changes) const;
 
   // --- pairs of hashes: of a filter of kind kLegacyBloom alone, which has one segment and no
   // entries of a log (core/segments/filter_file_pairs.cpp). kFull as of other Bloom filters.
@@ -252,8 +249,9 @@ class FilterFile {
     kCurrent,  // memory is what storage holds, with the changes that are not flushed
   };
 
-  FilterChanges changes_of(const FilterMark& from, const FilterMark& to,
-                           LargeVector<ChangedHash> hashes, uint64_t position);
+  // Can it hold contents of that mark? With unique = on each hash must be there once.
+  bool can_have(const FilterMark& mark, bool unique) const noexcept;
+  FilterChanges changes_of(const FilterMark& from, const FilterMark& to, EntryList entries);
   uint64_t most_items() const noexcept;
   uint64_t made_for(const Directory::Leaf& leaf) const;
   Status poison_error() const { return blocks_.poison().error(); }

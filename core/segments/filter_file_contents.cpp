@@ -56,6 +56,7 @@ Result<Contents> FilterFile::contents(bool with_hashes) {
   contents.items = items();
   contents.with_hashes = with_hashes;
   contents.key_types = blocks_.root().key_types;
+  contents.unique = options_.multiset() && !options_.counts_copies();
   CUCKOO_ASSIGN_OR_RETURN(contents.mark, mark());
   if (with_hashes) {
     CUCKOO_TRY(expect_hashes(*this));

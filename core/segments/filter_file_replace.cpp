@@ -53,7 +53,9 @@ Status FilterFile::import(const FilterOptions& options, const Contents& contents
   options_ = options;
   CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, limits_for(options_, contents.capacity));
   const bool keeps_hashes = options.growth && contents.with_hashes;
-  NewSegments next(blocks_.maker(limits, keeps_hashes), contents.mark && contents.mark->unique);
+  const bool marked = contents.mark && can_have(*contents.mark, contents.unique);
+  const uint64_t position = marked ? contents.mark->position : blocks_.log().position();
+  NewSegments next(blocks_.maker(limits, keeps_hashes, position), contents.unique);
   CUCKOO_TRY(contents.pieces([&](Piece&& piece) -> Status {
     CUCKOO_TRY(blocks_.poll());
     return next.take(std::move(piece));
@@ -66,13 +68,17 @@ Status FilterFile::import(const FilterOptions& options, const Contents& contents
   }
   restore.done = true;
   return blocks_.poison().changing([&]() -> Status {
-    blocks_.stir(chain_with(options_.digest, next.id()));
+    if (marked) {
+      blocks_.begin_anew({position, contents.mark->chain});
+    } else {
+      blocks_.stir(chain_with(options_.digest, next.id()));
+    }
     blocks_.note_options();
     blocks_.root().key_types = contents.key_types;
     blocks_.root().hashless = options_.growth && !keeps_hashes && !next.empty() ? 1 : 0;
     blocks_.set_items(options_.multiset() ? next.items() : contents.items);
     blocks_.replace(next, contents.capacity);
-    return contents.mark ? take_mark(*contents.mark) : Status();
+    return {};
   });
 }
 

@@ -21,7 +21,7 @@ Status make_like(const Generation& theirs, uint64_t past, FilterFile& file) {
 }
 
 bool longer_than_image(const FilterChanges& changes, const FilterFile& file) {
-  return changes.hashes.size() * kBitsOfChange > file.bits();
+  return changes.entry_bits() > file.bits();
 }
 
 std::string text_of(const WindowMark& mark) { return mark_text(encode_window_mark(mark)); }

@@ -17,6 +17,7 @@ constexpr uint32_t kOldImageMagic = 0x4D494B43;  // "CKIM"
 constexpr uint8_t kHasHashes = 1;                // flags
 constexpr uint8_t kHasMark = 2;
 constexpr uint8_t kPartial = 4;
+constexpr uint8_t kEachOnce = 8;
 
 // Offsets of the fields of an image's header.
 constexpr size_t kImageLengthAt = 8;
@@ -126,6 +127,9 @@ Status check_image_header(const ImageHeader& header) {
                       header.mark->seed != header.seed)) {
     return corrupt("image with the mark of another filter");
   }
+  if (header.unique && !is_multiset(header.spec.kind)) {
+    return corrupt("image of a set that says that each hash counts once");
+  }
   if (header.capacity < 1 || header.capacity > kMaxCapacity) {
     return corrupt("image of capacity " + grouped(header.capacity) + ", expected 1 to 2^40");
   }
@@ -147,9 +151,10 @@ void put_image_header(const ImageHeader& header, uint64_t length, std::byte* to)
   store_le(to + kImageKindAt, static_cast<uint8_t>(header.spec.kind));
   store_le(to + kImageWidthAt, static_cast<uint8_t>(header.width));
   store_le(to + kImageKeyColumnsAt, header.keys.columns);
-  store_le(to + kImageFlagsAt,
-           static_cast<uint8_t>((header.with_hashes ? kHasHashes : 0) |
-                                (header.mark ? kHasMark : 0) | (header.partial ? kPartial : 0)));
+  store_le(
+      to + kImageFlagsAt,
+      static_cast<uint8_t>((header.with_hashes ? kHasHashes : 0) | (header.mark ? kHasMark : 0) |
+                           (header.partial ? kPartial : 0) | (header.unique ? kEachOnce : 0)));
   store_le(to + kImageFingerprintBitsAt, static_cast<uint16_t>(header.spec.fingerprint_bits));
   store_le(to + kImageHashesAt, static_cast<uint16_t>(header.spec.hashes));
   store_le(to + kImageRateAt, bits_of(header.spec.rate));
@@ -205,10 +210,11 @@ Status check_frame(std::span<const std::byte> bytes, uint64_t size) {
 // Reads the flags and, if there is one, the mark.
 Status get_flags(std::span<const std::byte> bytes, ImageHeader& header) {
   const auto flags = static_cast<uint8_t>(bytes[kImageFlagsAt]);
-  if (flags > (kHasHashes | kHasMark | kPartial)) {
-    return corrupt("image with flags " + std::to_string(flags) + ", expected 0 to 7");
+  if (flags > (kHasHashes | kHasMark | kPartial | kEachOnce)) {
+    return corrupt("image with flags " + std::to_string(flags) + ", expected 0 to 15");
   }
   header.partial = (flags & kPartial) != 0;
+  header.unique = (flags & kEachOnce) != 0;
   header.with_hashes = (flags & kHasHashes) != 0;
   const bool marked = (flags & kHasMark) != 0;
   if (const size_t end = marked ? kImageMarkAt : kImageHeaderBytes;

@@ -69,10 +69,6 @@ uint64_t Log::chain() const {
   return visit_last_rows(nothing).value().row.row().chain_after();
 }
 
-void Log::restart() { start(end_.number + 1, position(), chain()); }
-
-void Log::stir(uint64_t with) { start(end_.number + 1, position(), chain_with(chain(), with)); }
-
 // Each row gets the number of items at the end, because only the newest row's number counts.
 Result<Log::LastRow> Log::write_to(const Blocks& blocks, uint64_t first, uint64_t items,
                                    uint64_t directory_version) const {

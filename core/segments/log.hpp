@@ -1,7 +1,7 @@
 // The log of a filter in memory: its end, and the entries that are in no stored row yet.
 //
 // Invariants
-//   I1  position() and chain() count all entries, written or not; chain() counts each stir(), too.
+//   I1  position() and chain() count all entries, written or not, from where the log began.
 //   I2  write_to() appends to the last row until that is full, so that many small transactions do
 //       not leave many rows.
 //   I3  the last row is never full: if it is, write_to() stores the next one too, without entries.
@@ -56,9 +56,9 @@ class Log {
   void append(uint64_t entry, uint64_t copies = 1) { fresh_.append(entry, copies); }
   // Drops the entries that are in no stored row, because they are folded; position() and chain()
   // count them still. The log goes on in a new row.
-  void restart();
-  // Does a restart(), and changes chain() by `with`, because the contents change without entries.
-  void stir(uint64_t with);
+  void restart() { restart({position(), chain()}); }
+  // … from another place, because the contents change without entries.
+  void restart(const LogPlace& place) { start(end_.number + 1, place.position, place.chain); }
 
   // Writes the last row and those after it, but none before `first`, because all their entries are
   // folded. `items` is the number after all entries. Returns the last row. They count as not

@@ -1,8 +1,5 @@
 #include "core/segments/log_row.hpp"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <algorithm>
 #include <string>
 
@@ -25,14 +22,6 @@ std::byte kind_of(HashWidth width) noexcept {
   return static_cast<std::byte>(width == HashWidth::k47Bits ? 1 : 2);
 }
 
-uint64_t load_entry(const std::byte* from, HashWidth width) noexcept {
-  if (width == HashWidth::k63Bits) {
-    return load_le<uint64_t>(from);
-  }
-  const uint64_t packed = load_le48(from);
-  return ((packed & ~kRemoveBit) << 16) | (packed & kRemoveBit);
-}
-
 size_t index_of(std::span<const std::byte> count) noexcept {
   return load_le<uint16_t>(count.data());
 }
@@ -52,10 +41,6 @@ std::span<const std::byte> counts_from(std::span<const std::byte> counts, size_t
   return counts.subspan(low * kLogCountBytes);
 }
 
-uint64_t chain_of(uint64_t chain, std::span<const std::byte> bytes) noexcept {
-  return bytes.empty() ? chain : XXH3_64bits_withSeed(bytes.data(), bytes.size(), chain);
-}
-
 Status check_counts(const LogRow& row) {
   size_t least = 0;
   for (auto rest = row.counts; !rest.empty(); rest = rest.subspan(kLogCountBytes)) {
@@ -72,6 +57,28 @@ Status check_counts(const LogRow& row) {
 
 }  // namespace
 
+void put_log_entries(std::span<const uint64_t> entries, HashWidth width,
+                     std::vector<std::byte>& to) {
+  size_t at = to.size();
+  to.resize(at + entries.size() * log_entry_bytes(width));
+  for (const uint64_t entry : entries) {
+    if (width == HashWidth::k47Bits) {
+      store_le48(&to[at], pack_raw47(entry));
+    } else {
+      store_le(&to[at], entry);
+    }
+    at += log_entry_bytes(width);
+  }
+}
+
+uint64_t load_log_entry(const std::byte* from, HashWidth width) noexcept {
+  if (width == HashWidth::k63Bits) {
+    return load_le<uint64_t>(from);
+  }
+  const uint64_t packed = load_le48(from);
+  return ((packed & ~kRemoveBit) << 16) | (packed & kRemoveBit);
+}
+
 LogRow LogRow::first(size_t entries) const noexcept {
   LogRow part = *this;
   part.entries = this->entries.first(entries * log_entry_bytes(width));
@@ -80,7 +87,11 @@ LogRow LogRow::first(size_t entries) const noexcept {
 }
 
 uint64_t LogRow::chain_after() const noexcept {
-  return chain_of(chain_of(header.chain, entries), counts);
+  uint64_t chain = header.chain;
+  for (LogCursor at(*this); at.next();) {
+    chain = chain_with_entry(chain, at.entry(), at.copies());
+  }
+  return chain;
 }
 
 LogCursor::LogCursor(const LogRow& row, size_t first) noexcept
@@ -92,7 +103,7 @@ bool LogCursor::next() noexcept {
     return false;
   }
   index_ = next_++;
-  entry_ = load_entry(&row_->entries[at], row_->width);
+  entry_ = load_log_entry(&row_->entries[at], row_->width);
   copies_ = 1;
   if (!counts_.empty() && index_of(counts_) == index_) {
     copies_ = load_le<uint32_t>(&counts_[kCopiesAt]);
@@ -111,17 +122,7 @@ void LogRowWriter::append(std::span<const uint64_t> entries, size_t first,
     store_le(count + kCopiesAt, static_cast<uint32_t>(1 + next->more));
     counts_.insert(counts_.end(), count, count + kLogCountBytes);
   }
-  const size_t entry_bytes = log_entry_bytes(width_);
-  size_t at = entries_.size();
-  entries_.resize(at + entries.size() * entry_bytes);
-  for (const uint64_t entry : entries) {
-    if (width_ == HashWidth::k47Bits) {
-      store_le48(&entries_[at], pack_raw47(entry));
-    } else {
-      store_le(&entries_[at], entry);
-    }
-    at += entry_bytes;
-  }
+  put_log_entries(entries, width_, entries_);
 }
 
 void LogRowWriter::append(const LogRow& row, size_t first) {

@@ -1,7 +1,7 @@
 // A row of a filter's log: adds and removes of all segments, mixed, in the order they happened.
 //
 // Row (little-endian)
-//   0   8  chain value before this row: a hash of all of the log before it
+//   0   8  chain value before this row: a hash of all entries before it, one after the other
 //   8   8  position: entries before this row, since the filter was made
 //   16  8  items, as of the last write of the row
 //   24  8  version of the directory, as of the last write of the row
@@ -16,7 +16,8 @@
 // Invariants
 //   I1  chain values and positions add up from row to row. So a reader notices a missing, repeated,
 //       foreign or changed row. The chain value after some entries follows from these and their
-//       counts alone, so a row that got longer has the same.
+//       counts alone, not from where rows end. So copies of a filter have its chain values, though
+//       their rows may be longer.
 //   I2  the newest row says where the log ends and which directory belongs to it: a small
 //       transaction writes this row and nothing else. There is always one; it may be empty. It is
 //       never full, and all rows before it are: they have as many entries, and any counts.
@@ -48,6 +49,10 @@ struct LogHeader {
 constexpr size_t log_entry_bytes(HashWidth width) noexcept {
   return width == HashWidth::k47Bits ? 6 : 8;
 }
+// Appends entries as a log has them, and reads one.
+void put_log_entries(std::span<const uint64_t> entries, HashWidth width,
+                     std::vector<std::byte>& to);
+uint64_t load_log_entry(const std::byte* from, HashWidth width) noexcept;
 // Entries of a full row.
 constexpr size_t log_row_capacity(size_t row_bytes, HashWidth width) noexcept {
   return (row_bytes - kLogHeaderBytes) / log_entry_bytes(width);

@@ -48,13 +48,12 @@ Result<MessageStream> MessageStream::of_image(const ImageHeader& header, const C
 Result<MessageStream> MessageStream::of_changes(FilterChanges changes) {
   MessageStream stream;
   std::vector<std::byte> front = encode_changes_front(changes);
-  LargeVector<ChangedHash>().swap(changes.hashes);
-  uint64_t shape = changes.shape;
+  changes.entries = {};
   if (changes.pieces) {
-    CUCKOO_TRY(stream.measure(header_of_pieces(changes), pieces_for_shape(changes, shape)));
+    CUCKOO_TRY(stream.measure(header_of_pieces(changes), changes.pieces));
     stream.range_ = changes.range;
   }
-  finish_changes_front(front, stream.frame_.bytes, shape);
+  put_image_bytes(front, stream.frame_.bytes);
   stream.bytes_ = front.size() + stream.frame_.bytes + kCrcBytes;
   stream.id_ = id_of(front);
   stream.crc_ = 0;

@@ -24,7 +24,8 @@
 //   I2  the header counts the blocks, and sums the indexes of the pages that have one. A page
 //       without a block is believed to be zero only after all blocks were read and counted: a lost
 //       one would be a false negative.
-//   I3  with hashes: the sum of the runs is what the pages hold as of F.
+//   I3  with hashes: the sum of the runs is what the pages hold as of F. In a copy, the runs may
+//       have further removes, that found nothing in the pages.
 //   I4  base_id stands for the history of pages and runs: two segments that were filled in
 //       different ways have different ones, also if they got equal entries in another order. So a
 //       connection can tell that its pages are out of date.
@@ -131,6 +132,9 @@ class Segment {
     return filter_->count(hash << header_.depth) + beyond_.count(hash);
   }
 
+  // … of one more: a remove takes no item that is not there.
+  uint64_t removable(uint64_t hash) const noexcept { return std::min(count(hash), items()); }
+
   // --- its list
   size_t applied() const noexcept { return applied_; }
   struct Applying {
@@ -138,10 +142,10 @@ class Segment {
     bool stored = true;        // its state as of F is to be written, if that was not done yet
     bool stops = false;        // when it outgrew
   };
-  // Applies the entries of the list from applied() on, up to `end`. Returns how many adds were of
-  // hashes that were not present when their turn came. All pages are in memory. kCorrupt: a remove
-  // finds nothing.
-  Result<uint64_t> apply(const EntryList& list, size_t end, const Applying& how);
+  // Applies the entries of the list from applied() on, up to `end`. All pages are in memory. A
+  // remove takes what it finds. Returns how many adds were of hashes that were not present when
+  // their turn came.
+  uint64_t apply(const EntryList& list, size_t end, const Applying& how);
   bool outgrew() const noexcept { return outgrew_; }
   bool has_beyond() const noexcept { return !beyond_.empty(); }
   // Returns how many adds of the list from applied() to `end` will be of hashes that are not
@@ -246,7 +250,7 @@ class Segment {
   void note_outgrown(const EntryList& list);
   std::vector<NetHash> beyond() const;  // ascending
   void take_beyond();
-  Status remove(uint64_t hash, uint64_t copies);
+  void remove(uint64_t hash, uint64_t copies);
   Status write_pages(const Blocks& blocks, SegmentHeader& header) const;
   Status write_overflow(const Blocks& blocks, SegmentHeader& header) const;
   Status write_runs(const Blocks& blocks, SegmentHeader& header) const;

@@ -95,6 +95,10 @@ Status Turns::remake(size_t index, std::vector<NetHash> sums, bool too_full) {
   const Directory::Leaf& leaf = blocks_.directory().leaf(index);
   const Segment& segment = *leaf.segment;
   const SegmentHeader before = segment.header();
+  // If the list is not applied, no remove in it can miss what it removes (Segment::outgrows()).
+  const uint64_t items = leaf.is_current()
+                             ? segment.items()
+                             : before.items + static_cast<uint64_t>(leaf.pending.items());
   CUCKOO_ASSIGN_OR_RETURN(const Segment::Merged merged,
                           segment.merged(blocks_.storage(), std::move(sums)));
   SegmentMaker maker = blocks_.maker(blocks_.limits(), blocks_.keeps_hashes());
@@ -103,7 +107,7 @@ Status Turns::remake(size_t index, std::vector<NetHash> sums, bool too_full) {
                           maker.make({before.prefix, before.depth, before.capacity,
                                       blocks_.directory().most_bits(index), too_full},
                                      merged.entries));
-  int64_t more = -static_cast<int64_t>(before.items) - leaf.pending.items();
+  int64_t more = -static_cast<int64_t>(items);
   for (const std::unique_ptr<Segment>& piece : made) {
     more += static_cast<int64_t>(piece->header().items);
   }

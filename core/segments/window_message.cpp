@@ -237,7 +237,7 @@ bool same_spec(const FilterSpec& a, const FilterSpec& b) noexcept {
 }
 
 bool of_one_filter(const FilterMark& a, const FilterMark& b) noexcept {
-  return a.kind == b.kind && a.width == b.width && a.seed == b.seed && a.unique == b.unique;
+  return a.kind == b.kind && a.width == b.width && a.seed == b.seed;
 }
 
 Error of_another() { return corrupt("a generation of another sliding window"); }

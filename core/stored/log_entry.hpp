@@ -72,6 +72,12 @@ inline uint64_t chain_with(uint64_t chain, uint64_t word) noexcept {
   return XXH3_64bits_withSeed(bytes, sizeof bytes, chain);
 }
 
+// … with an entry of a log.
+inline uint64_t chain_with_entry(uint64_t chain, uint64_t entry, uint64_t copies) noexcept {
+  chain = chain_with(chain, entry);
+  return copies == 1 ? chain : chain_with(chain, copies);
+}
+
 // (hash, count >= 1)
 using CountedHash = std::pair<uint64_t, uint64_t>;
 using CountedHashSink = std::function<Status(uint64_t hash, uint64_t count)>;

@@ -108,8 +108,7 @@ std::optional<FilterChanges> FilterMessages::found_changes(
   }
   std::optional<FilterChanges> changes =
       value_or_throw(live_.table(), live_.filter().newest().changes_since(*from));
-  if (!changes ||
-      changes->hashes.size() * segments::kBitsOfChange > live_.filter().newest().bits()) {
+  if (!changes || changes->entry_bits() > live_.filter().newest().bits()) {
     return std::nullopt;
   }
   changes->keys = live_.key_form();
@@ -267,8 +266,7 @@ void FilterMessages::check_first_part(const MessagePart& part) {
       refuse_message(changes.error().message);
     }
     expect_keys(changes.value());
-    throw_if(live_.table() + ": apply",
-             live_.filter().newest().expect_from(changes.value().from, changes.value().to));
+    throw_if(live_.table() + ": apply", live_.filter().newest().expect_from(changes.value()));
   } else if (!is_own_image(segments::front_of_message(front, size), front)) {
     Intake(live_, "apply").expect_importable(segments::front_of_message(front, size));
   }

@@ -324,16 +324,6 @@ void Intake::merge(std::span<const std::byte> image) {
 
 // --- import --------------------------------------------------------------------------------------
 
-namespace {
-
-// Returns whether the contents' mark says that each hash is there once. We believe the mark for
-// cells, too, as we do for changes.
-bool says_each_once(const Contents& contents) noexcept {
-  return contents.mark && contents.mark->unique;
-}
-
-}  // namespace
-
 bool Intake::holds_each_once() const {
   const FilterFile& newest = live_.filter().newest();
   return newest.multiset() && newest.options().unique;
@@ -353,7 +343,7 @@ void Intake::expect_importable(const Incoming& incoming) const {
     refuse("the image is for " + status.error().message);
   }
   const Contents& contents = incoming.contents;
-  if (holds_each_once() && !contents.with_hashes && !says_each_once(contents)) {
+  if (holds_each_once() && !contents.with_hashes && !contents.unique) {
     refuse("unique = on takes each hash once, and this image has none; export it with 'hashes'");
   }
   // A copy that follows another filter takes what that one has.
@@ -396,6 +386,7 @@ void Intake::take_each_once(segments::HashCollection& once, Incoming& incoming) 
                  options.page_bytes, [this] { return live_.store().poll(); });
   throw_if(live_.table(), made.take_status());
   made.value().key_types = incoming.contents.key_types;
+  made.value().unique = incoming.contents.unique;
   made.value().mark = incoming.contents.mark;
   incoming.contents = std::move(made.value());
 }

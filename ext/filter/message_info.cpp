@@ -56,10 +56,10 @@ Status count(const segments::PieceSource& pieces, MessageInfo& info) {
 Status count(const FilterChanges& changes, MessageInfo& info) {
   uint64_t adds = info.adds.value_or(0);
   uint64_t removes = info.removes.value_or(0);
-  for (const auto& [hash, net] : changes.hashes) {
-    uint64_t& sum = net < 0 ? removes : adds;
-    const auto copies = static_cast<uint64_t>(net < 0 ? -net : net);
-    sum = std::min(sum + copies, kMostShown);
+  Copies copies(changes.entries.more());
+  for (size_t i = 0; i < changes.entries.size(); ++i) {
+    uint64_t& sum = (changes.entries[i] & kRemoveBit) != 0 ? removes : adds;
+    sum = std::min(sum + copies.of(i), kMostShown);
   }
   info.adds = adds;
   info.removes = removes;

@@ -1,11 +1,13 @@
-// decode_changes, decode_mark, decode_places, decode_part: what is accepted says the same when it
+// decode_changes, decode_mark, decode_part: what is accepted says the same when it
 // is written again. What a part says that its message begins with is examined, too.
 #include "core/segments/changes.hpp"
 #include "core/segments/image.hpp"
+#include "core/segments/log_row.hpp"
 #include "core/segments/message_part.hpp"
 
 #include <algorithm>
 
+#include "core/stored/log_entry.hpp"
 #include "tests/fuzz/fuzz_input.hpp"
 
 namespace cuckoo::segments {
@@ -15,12 +17,44 @@ using test::Bytes;
 using test::put_crc;
 
 // Where they are in changes (FORMAT.md, "Changes").
-constexpr size_t kFromAt = 48;
+constexpr size_t kEntriesAt = 16;
+constexpr size_t kCountsAt = 40;
+constexpr size_t kFromAt = 56;
 constexpr size_t kToAt = kFromAt + kMarkBytes;
-constexpr size_t kStreamAt = kToAt + kMarkBytes;
-// … and in the places of marks.
-constexpr size_t kFirstPlaceAt = 8;
-constexpr size_t kPlaceBytes = kMarkBytes + 16;
+constexpr size_t kHeaderBytes = kToAt + kMarkBytes;
+// … and in a mark.
+constexpr size_t kWidthAt = 6;
+constexpr size_t kPositionAt = 16;
+constexpr size_t kChainAt = 24;
+
+// Makes the second mark that to which the entries lead, and all checksums right.
+void lead_to_mark(Bytes& bytes) {
+  const auto width = static_cast<HashWidth>(bytes[kFromAt + kWidthAt]);
+  const size_t entry_bytes = log_entry_bytes(width);
+  const uint64_t entries = load_le<uint64_t>(&bytes[kEntriesAt]);
+  const uint64_t rest = bytes.size() - kHeaderBytes;
+  if (entries <= rest && entries * entry_bytes <= rest) {
+    size_t count_at = kHeaderBytes + entries * entry_bytes;
+    uint64_t counts = load_le<uint64_t>(&bytes[kCountsAt]);
+    auto chain = load_le<uint64_t>(&bytes[kFromAt + kChainAt]);
+    for (uint64_t i = 0; i < entries; ++i) {
+      uint64_t copies = 1;
+      if (counts > 0 && count_at + 8 <= bytes.size() && load_le<uint32_t>(&bytes[count_at]) == i) {
+        copies = load_le<uint32_t>(&bytes[count_at + 4]);
+        count_at += 8;
+        --counts;
+      }
+      chain = chain_with_entry(chain, load_log_entry(&bytes[kHeaderBytes + i * entry_bytes], width),
+                               copies);
+    }
+    store_le(&bytes[kToAt + kChainAt], chain);
+    store_le(&bytes[kToAt + kPositionAt],
+             load_le<uint64_t>(&bytes[kFromAt + kPositionAt]) + entries);
+  }
+  put_crc(std::span(bytes).subspan(kFromAt, kMarkBytes));
+  put_crc(std::span(bytes).subspan(kToAt, kMarkBytes));
+  put_crc(bytes);
+}
 
 void examine_changes(std::span<const std::byte> bytes) {
   const Result<FilterChanges> changes = decode_changes(bytes, kImagePageBytes);
@@ -29,12 +63,8 @@ void examine_changes(std::span<const std::byte> bytes) {
     REQUIRE(!changes.error().message.empty());
     return;
   }
-  uint64_t last = 0;
-  for (const auto& [hash, net] : changes.value().hashes) {
-    REQUIRE(hash > last || &hash == &changes.value().hashes.front().first);
-    REQUIRE(net != 0);
-    REQUIRE(logged_hash(hash, changes.value().from.width) == hash);
-    last = hash;
+  for (const uint64_t entry : changes.value().entries.entries()) {
+    REQUIRE(logged_hash(entry & ~kRemoveBit, changes.value().from.width) == (entry & ~kRemoveBit));
   }
   if (changes.value().pieces && !changes.value()
                                      .pieces([](Piece&& piece) -> Status {
@@ -49,7 +79,9 @@ void examine_changes(std::span<const std::byte> bytes) {
   const Bytes& again = written.value();
   const Result<FilterChanges> same = decode_changes(again, kImagePageBytes);
   REQUIRE(same.ok());
-  REQUIRE(same.value().hashes == changes.value().hashes);
+  const EntryList& entries = changes.value().entries;
+  REQUIRE(same.value().entries.size() == entries.size());
+  REQUIRE(same.value().entries.begins_with(entries, entries.size()));
   REQUIRE(same.value().from == changes.value().from && same.value().to == changes.value().to);
   REQUIRE(same.value().items == changes.value().items);
   REQUIRE(encode_changes(same.value(), 1 << 20).value() == again);
@@ -92,14 +124,6 @@ void examine_mark(std::span<const std::byte> bytes) {
   }
 }
 
-void examine_places(std::span<const std::byte> bytes) {
-  if (const Result<MarkedPlaces> places = decode_places(bytes); places.ok()) {
-    const Bytes again = encode_places(places.value());
-    REQUIRE(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()));
-    REQUIRE(places.value().find(places.value().places.back().mark) != nullptr);
-  }
-}
-
 }  // namespace
 }  // namespace cuckoo::segments
 
@@ -108,7 +132,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span<const std::byte> input = cuckoo::test::as_input(data, size);
   examine_changes(input);
   examine_mark(input);
-  examine_places(input);
   examine_part(input);
   if (size < 4) {
     return 0;
@@ -116,15 +139,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes bytes(input.begin(), input.end());
   put_crc(bytes);
   examine_mark(bytes);
-  Bytes places(input.begin(), input.end());
-  for (size_t at = kFirstPlaceAt; at + kPlaceBytes <= places.size(); at += kPlaceBytes) {
-    put_crc(std::span(places).subspan(at, kMarkBytes));
-  }
-  examine_places(places);
-  if (size >= kStreamAt + 4) {
-    put_crc(std::span(bytes).subspan(kFromAt, kMarkBytes));
-    put_crc(std::span(bytes).subspan(kToAt, kMarkBytes));
-    put_crc(bytes);
+  if (size >= kHeaderBytes + 4) {
+    lead_to_mark(bytes);
   }
   examine_changes(bytes);
   put_crc(bytes);

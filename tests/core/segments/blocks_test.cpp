@@ -12,8 +12,7 @@ Status ignore(int64_t, std::span<const std::byte>) { return {}; }
 
 TEST(SegmentBlocks, ids_of_different_parts_never_meet) {
   EXPECT_LT(kRootBlock, kFirstDirectoryBlock);
-  EXPECT_EQ(kFirstDirectoryBlock + kMaxDirectoryPages, kMarksBlock);
-  EXPECT_EQ(kMarksBlock + 1, segment_block(1, 0));
+  EXPECT_EQ(kFirstDirectoryBlock + kMaxDirectoryPages, segment_block(1, 0));
   EXPECT_LT(kFirstRunPart, kFirstOverflowPart);
   EXPECT_EQ(segment_block(1, kEndPart), segment_block(2, 0));
   EXPECT_LE(segment_block(kMaxSegmentNumber, kEndPart), kFirstLogBlock);
@@ -22,7 +21,6 @@ TEST(SegmentBlocks, ids_of_different_parts_never_meet) {
 TEST(SegmentBlocks, names_say_whose_block_it_is) {
   EXPECT_EQ(block_name(kRootBlock), "the root");
   EXPECT_EQ(block_name(kFirstDirectoryBlock + 4), "page 4 of the directory");
-  EXPECT_EQ(block_name(kMarksBlock), "the marks");
   EXPECT_EQ(block_name(segment_block(12, 3)), "page 3 of segment 12");
   EXPECT_EQ(block_name(segment_block(12, kFirstRunPart + 1)), "run block 1 of segment 12");
   EXPECT_EQ(block_name(segment_block(12, kFirstOverflowPart)), "overflow block 0 of segment 12");

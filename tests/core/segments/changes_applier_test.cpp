@@ -18,9 +18,9 @@ class AppliedChanges : public ::testing::TestWithParam<FilterKind> {
 
 INSTANTIATE_EACH(Kinds, AppliedChanges, test::kLoggedKinds);
 
-// Marks name contents. A copy without hashes may have a mark, but other segments. Then it takes the
-// entries and not the new mark, so that it gets the image next.
-TEST_P(AppliedChanges, of_other_segments_leave_a_copy_without_hashes_without_the_mark) {
+// Marks name contents. A copy without hashes may have a mark, but other segments. Then it goes on
+// with its own.
+TEST_P(AppliedChanges, I2_lead_every_copy_to_the_mark_whatever_its_segments) {
   Counts counts;
   Site origin(options());
   add_to(origin, counts, 0, 100);
@@ -30,12 +30,11 @@ TEST_P(AppliedChanges, of_other_segments_leave_a_copy_without_hashes_without_the
   add_to(origin, counts, 100, 110);
   for (const Site* copy : {fixed.get(), image.get(), hashed.get()}) {
     EXPECT_TRUE(copy->apply(origin.changes_since(copy->mark())));
-    EXPECT_EQ(copy->mark() == origin.mark(), copy != fixed.get());
+    EXPECT_EQ(copy->mark(), origin.mark());
     test::expect_all(*copy->file, 110);
     expect_ok(test::commit(*copy->file));
     copy->expect_good();
   }
-  EXPECT_FALSE(origin.leads_from(fixed->mark()));
 }
 
 // The changes may bring only the first segments of the hash space, or only the last ones.
@@ -185,6 +184,41 @@ TEST_P(AppliedChanges, remove_again_what_is_found_once_the_adds_are_in) {
   EXPECT_EQ(twin->items(), 520 - foreign);
   twin.commit();
   twin.expect_good();
+}
+
+// The first copy is large and keeps hashes, so it makes no segment anew. The second one is small
+// and keeps none. Then it follows the first one alone.
+TEST_P(AppliedChanges, I3_bring_a_copy_of_a_copy_segments_in_place_of_those_of_the_origin) {
+  Counts counts;
+  Site origin(options(true, 60));
+  add_to(origin, counts, 0, 50);
+  const std::unique_ptr<Site> large = copy_of(origin, counts, options(true, 5000));
+  const std::unique_ptr<Site> small = test::image_of(origin, options(false, 1));
+  add_to(origin, counts, 50, 55);
+  for (const Site* const copy : {large.get(), small.get()}) {
+    EXPECT_TRUE(copy->apply(origin.changes_since(copy->mark())));
+    expect_ok(test::commit(*copy->file));
+  }
+  uint64_t with_pieces = 0;
+  for (uint64_t keys = 55; keys < 3055; keys += 500) {
+    add_to(origin, counts, keys, keys + 500);
+    EXPECT_TRUE(large->apply(origin.changes_since(large->mark())));
+    large->commit();
+    large->expect_good();
+    const FilterChanges changes = large->changes_since(small->mark());
+    with_pieces += changes.pieces ? 1 : 0;
+    EXPECT_TRUE(small->apply(changes));
+    EXPECT_EQ(small->mark(), origin.mark());
+    small->commit();
+    small->expect_good();
+  }
+  EXPECT_GT(with_pieces, 1u);
+  test::expect_all(*small->file, 3055);
+  uint64_t wrong = 0;
+  for (uint64_t i = 0; i < 50000; ++i) {
+    wrong += small->has(nth_key(1'000'000 + i)) ? 1 : 0;
+  }
+  EXPECT_LE(wrong, 5u);
 }
 
 // A set drops a key that seems present, if no remake needs it. Here a copy of other cells needs it.

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -98,17 +99,32 @@ inline void add_to(Site& origin, Counts& counts, uint64_t first, uint64_t end) {
   }
 }
 
+// Returns what the entries come to, by hash.
+inline std::map<uint64_t, int64_t> nets_of(const segments::EntryList& entries) {
+  std::map<uint64_t, int64_t> nets;
+  Copies copies(entries.more());
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const auto of = static_cast<int64_t>(copies.of(i));
+    nets[entries[i] & ~kRemoveBit] += (entries[i] & kRemoveBit) != 0 ? -of : of;
+  }
+  return nets;
+}
+
 // A copy of what the origin holds, made from the counts, with the origin's mark. It may have other
 // options.
 inline std::unique_ptr<Site> copy_of(const Site& origin, const Counts& counts,
                                      const FilterOptions& options) {
-  auto copy = std::make_unique<Site>(options);
+  const Site made(options);
   for (const auto& [hash, count] : counts) {
     for (uint64_t i = 0; i < count; ++i) {
-      expect_ok(copy->file->insert(hash));
+      expect_ok(made.file->insert(hash));
     }
   }
-  expect_ok(copy->file->take_mark(origin.mark()));
+  segments::Contents contents = must(made->contents(made->keeps_hashes()));
+  contents.unique = must(origin->contents(false)).unique;
+  contents.mark = origin.mark();
+  auto copy = std::make_unique<Site>(options);
+  expect_ok(copy->file->import(options, contents));
   copy->commit();
   EXPECT_EQ(copy->mark(), origin.mark());
   return copy;

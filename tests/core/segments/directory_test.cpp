@@ -338,7 +338,7 @@ TEST_F(SegmentDirectory, a_hostile_root_takes_little_memory_and_is_corrupt) {
   EXPECT_TRUE(refused_with([](Root& r) { r.pending_position = UINT64_MAX; }));
   EXPECT_TRUE(refused_with([](Root& r) { r.first_row = 1; })) << "behind the pending one";
   EXPECT_TRUE(refused_with([](Root& r) { r.first_position = 1; })) << "behind the pending one";
-  EXPECT_TRUE(refused_with([](Root& r) { r.places = 2; }));
+  EXPECT_TRUE(refused_with([](Root& r) { r.hashless = 2; }));
 }
 
 TEST_F(SegmentDirectory, a_page_far_away_is_corrupt) {
@@ -369,7 +369,6 @@ TEST(SegmentRoot, decodes_to_what_was_encoded) {
   root.pending_position = 13;
   root.key_types = 11;
   root.hashless = 1;
-  root.places = 1;
   const Bytes content = encode_root(root);
   EXPECT_EQ(must(decode_root(content)), root);
   for (size_t bytes = 0; bytes < content.size(); ++bytes) {

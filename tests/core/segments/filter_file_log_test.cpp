@@ -69,7 +69,7 @@ TEST_P(FilterFileLog, S3_a_new_connection_reads_what_pends_alone) {
   expect_ok(site->refresh());
   EXPECT_LE(site.storage.calls.blocks_read, 5u);
   site.storage.calls = {};
-  EXPECT_EQ(site.changes_since(mark).hashes.size(), load + 1);
+  EXPECT_EQ(site.changes_since(mark).entries.size(), load + 1);
   EXPECT_GE(site.storage.calls.blocks_read, rows - 1);
   site.expect_good();
 }
@@ -83,7 +83,7 @@ TEST_P(FilterFileLog, S3_a_load_of_no_more_than_it_keeps_is_written_and_a_larger
   ASSERT_GT(kept, 17'000u);
   const FilterMark mark = site.mark();
   expect_ok(test::add_and_commit(*site.file, 400'000, 400'000 + kept));
-  EXPECT_EQ(site.changes_since(mark).hashes.size(), kept);
+  EXPECT_EQ(site.changes_since(mark).entries.size(), kept);
   const FilterMark later = site.mark();
   expect_ok(test::add_and_commit(*site.file, 500'000, 500'000 + 3 * kept));
   EXPECT_EQ(rows_of_log(site), 1u);
@@ -91,7 +91,7 @@ TEST_P(FilterFileLog, S3_a_load_of_no_more_than_it_keeps_is_written_and_a_larger
   EXPECT_FALSE(site.leads_from(later));
   const FilterMark last = site.mark();
   expect_ok(test::add_and_commit(*site.file, 900'000, 900'010));
-  EXPECT_EQ(site.changes_since(last).hashes.size(), 10u);
+  EXPECT_EQ(site.changes_since(last).entries.size(), 10u);
   site.expect_good();
 }
 

@@ -253,8 +253,6 @@ TEST(FilterFileMark, is_none_of_a_filter_of_pairs) {
   test::Site site(options);
   EXPECT_FALSE(site->mark().value().has_value());
   EXPECT_TRUE(fails(site->changes_since(FilterMark()), ErrorCode::kInvalid));
-  expect_ok(site->take_mark(FilterMark()));
-  EXPECT_FALSE(site->pending());
 }
 
 }  // namespace

@@ -117,17 +117,17 @@ TEST(FilterFileImportOfUnique, counts_each_hash_once) {
   }
 }
 
-// Cells can't tell that each hash of a filter counts once. The mark says so.
-TEST(FilterFileImportOfUnique, believes_a_mark_that_says_so) {
+// Cells can't tell that each hash of a filter counts once. The contents say so.
+TEST(FilterFileImportOfUnique, believes_contents_that_say_so) {
   FilterOptions options = small_segments(FilterKind::kCuckoo);
   options.unique = true;
   FilledFile from(options, 0, 3000);
   HeldPieces pieces(from.file.contents(false));
   FilledFile to(options);
   ASSERT_TRUE(pieces.contents.mark.has_value());
-  pieces.contents.mark->unique = false;
+  pieces.contents.unique = false;
   EXPECT_TRUE(fails(to.file.import(options, pieces.contents), ErrorCode::kInvalid, "unique = on"));
-  pieces.contents.mark->unique = true;
+  pieces.contents.unique = true;
   expect_ok(to.file.import(options, pieces.contents));
   EXPECT_EQ(to.file.items(), from.file.items());
   EXPECT_EQ(to.file.mark().value(), from.file.mark().value());

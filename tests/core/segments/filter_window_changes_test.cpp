@@ -90,7 +90,7 @@ TEST_P(WindowChanges, are_short) {
   origin.rotate();
   origin.add_and_commit(16000, 16500);
   const Bytes rotated = *changes_of(origin.window, mark_of(copy->window));
-  EXPECT_LT(rotated.size(), 1000U * 6 + 1500);
+  EXPECT_LT(rotated.size(), 1000U * 6 + 2000);
   origin.add_and_commit(17000, 19000);
   EXPECT_LT(changes_of(origin.window, mark_of(copy->window))->size(),
             image_of(origin.window).size());

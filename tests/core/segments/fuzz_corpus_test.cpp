@@ -9,6 +9,7 @@
 #include "tests/core/segments/image_samples.hpp"
 #include "tests/core/segments/log_rows.hpp"
 #include "tests/core/segments/window_samples.hpp"
+#include "tests/support/changes.hpp"
 #include "tests/support/sample_bytes.hpp"
 
 namespace cuckoo::segments {
@@ -134,11 +135,11 @@ TEST(FuzzCorpus, changes_and_marks_are_accepted) {
   for (const auto& [name, bytes] : seeds_of("filter_changes")) {
     changes += decode_changes(bytes, kImagePageBytes).ok() ? 1 : 0;
     parts += decode_part(bytes).ok() ? 1 : 0;
-    others += decode_mark(bytes).ok() || decode_places(bytes).ok() ? 1 : 0;
+    others += decode_mark(bytes).ok() ? 1 : 0;
   }
   EXPECT_GE(changes, 3U);
   EXPECT_GE(parts, 3U);
-  EXPECT_EQ(others, 2U);
+  EXPECT_EQ(others, 1U);
 }
 
 TEST(FuzzCorpus, messages_of_windows_are_accepted) {
@@ -157,9 +158,6 @@ TEST(FuzzCorpus, messages_of_windows_are_accepted) {
 void write_changes() {
   FilterMark mark{.seed = 3, .position = 9, .chain = nth_hash(0, 1, HashWidth::k63Bits)};
   write_seed("filter_changes", "mark", encode_mark(mark));
-  MarkedPlaces places;
-  places.places = {{mark, 5, 6}, {mark, 7, 8}};
-  write_seed("filter_changes", "places", encode_places(places));
   for (const auto& [kind, width] : {std::pair(FilterKind::kCuckoo, HashWidth::k47Bits),
                                     {FilterKind::kCountingBloom, HashWidth::k63Bits},
                                     {FilterKind::kBloom, HashWidth::k47Bits}}) {
@@ -167,16 +165,13 @@ void write_changes() {
     mark.kind = kind;
     mark.width = width;
     changes.from = changes.to = mark;
-    changes.to.position = 30;
     changes.items = 100;
-    std::map<uint64_t, int64_t> hashes;
     for (uint64_t i = 0; i < 30; ++i) {
-      hashes[nth_hash(0, i, width)] = !is_multiset(kind) ? 1
-                                      : i % 3 == 0       ? -1
-                                      : i % 7 == 1       ? 99
-                                                         : 1;
+      const bool counts = is_multiset(kind);
+      changes.entries.append(nth_hash(0, i, width) | (counts && i % 3 == 0 ? kRemoveBit : 0),
+                             counts && i % 7 == 1 ? 99 : 1);
     }
-    changes.hashes.assign(hashes.begin(), hashes.end());
+    test::lead_to_mark(changes);
     const Bytes bytes = encode_changes(changes, 1 << 20).value();
     write_seed("filter_changes", traits_of(kind).name, bytes);
     write_seed("filter_changes", std::string("part_of_") + traits_of(kind).name,

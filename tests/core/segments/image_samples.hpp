@@ -152,8 +152,8 @@ inline BuiltPieces build_pieces(const PiecesSample& sample,
   header.pieces = sample.depths.size();
   header.with_hashes = sample.with_hashes;
   if (sample.marked) {
-    header.mark = segments::FilterMark{header.spec.kind, header.width, false,
-                                       header.seed,      77,           nth_word(5, 5)};
+    header.mark =
+        segments::FilterMark{header.spec.kind, header.width, header.seed, 77, nth_word(5, 5)};
   }
   return built;
 }

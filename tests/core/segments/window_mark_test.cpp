@@ -24,7 +24,6 @@ WindowMark sample_mark() {
 TEST(WindowMark, round_trip) {
   WindowMark unique = sample_mark();
   unique.newest.kind = FilterKind::kCuckoo;
-  unique.newest.unique = true;
   for (const WindowMark& mark : {WindowMark(), sample_mark(), unique}) {
     const Bytes bytes = encode_window_mark(mark);
     EXPECT_EQ(bytes.size(), kWindowMarkBytes);

@@ -610,19 +610,6 @@ TEST_F(Changes, of_legacy_filters_are_their_image) {
   db.gives("SELECT count(*) FROM new", 2);
 }
 
-TEST_F(Changes, a_damaged_row_of_places_is_named) {
-  make_copy("c", "", "");
-  const std::string where = " WHERE id = (1 << 24) - 1";
-  db.run("UPDATE c_data SET block = zeroblob(108)" + where);
-  db.refuses("SELECT filter_mark('c')", SQLITE_CORRUPT, {"c: corrupt: the marks"});
-  db.refuses("INSERT INTO c(c) VALUES ('check')", SQLITE_CORRUPT, {"the marks"});
-  EXPECT_NE(db.text("SELECT cuckoo_check('c')"), "ok");
-  db.run("UPDATE c_data SET block = 'text'" + where);
-  db.refuses("SELECT filter_mark('c')", SQLITE_CORRUPT, {"c: corrupt: ", "data row 16777215"});
-  EXPECT_NE(db.text("SELECT cuckoo_check('c')"), "ok");
-  db.run("DROP TABLE c");
-}
-
 TEST(ChangesBytes, equal_statements_leave_equal_rows) {
   std::string dumps[2];
   for (std::string& dump : dumps) {
