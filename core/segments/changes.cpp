@@ -34,15 +34,6 @@ constexpr size_t kHeaderBytes = kToAt + kMarkBytes;
 constexpr size_t kCountBytes = 8;
 constexpr size_t kOccurrencesAt = 4;  // of a count
 
-// Returns kCorrupt unless both marks are of filters of one kind, hash width and seed. A copy that
-// has the first mark can take no other changes.
-Status check_both_marks(const FilterMark& from, const FilterMark& to) {
-  if (from.kind != to.kind || from.width != to.width || from.seed != to.seed) {
-    return corrupt("changes between marks of different filters");
-  }
-  return {};
-}
-
 Status decode_entries(std::span<const std::byte> entries, std::span<const std::byte> counts,
                       FilterChanges& changes) {
   const HashWidth width = changes.from.width;
@@ -210,7 +201,9 @@ Result<ChangesHeader> parse_header(std::span<const std::byte> front, uint64_t si
   FilterChanges& changes = header.changes;
   CUCKOO_ASSIGN_OR_RETURN(changes.from, decode_mark(front.subspan(kFromAt, kMarkBytes)));
   CUCKOO_ASSIGN_OR_RETURN(changes.to, decode_mark(front.subspan(kToAt, kMarkBytes)));
-  CUCKOO_TRY(check_both_marks(changes.from, changes.to));
+  if (!of_one_filter(changes.from, changes.to)) {
+    return corrupt("changes between marks of different filters");
+  }
   changes.items = load_le<uint64_t>(&front[kItemsAt]);
   changes.keys = {load_le<uint8_t>(&front[kKeyColumnsAt]), load_le<uint32_t>(&front[kAffinitiesAt]),
                   load_le<uint16_t>(&front[kCollationsAt])};

@@ -68,6 +68,7 @@ void FilterWindow::arrange(const State& state, Files made) {
     }
   }
   files_.swap(made);
+  ++times_arranged_;
   state_ = state;
 }
 

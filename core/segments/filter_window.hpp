@@ -99,8 +99,8 @@ class FilterWindow {
   // keeps none.
   Result<WindowMessage> contents(bool with_hashes);
   // Returns the changes from that mark to now. Their pieces are read as those of contents().
-  // Returns nothing if only the whole window brings a copy to now: that was never its mark, the
-  // generation that was the newest then is forgotten, or its log does not go back to the mark.
+  // Returns nothing if only the whole window brings a copy to now: its older generations were never
+  // the same, or the generation that was the newest then is forgotten.
   // `with_hashes`: the images in it have their hashes, if all generations keep them.
   Result<std::optional<WindowMessage>> changes_since(const WindowMark& from,
                                                      bool with_hashes = false);
@@ -116,6 +116,10 @@ class FilterWindow {
   // Returns kInvalid unless it could apply changes from one of these marks to the other, as
   // FilterFile::expect_from() does.
   Status expect_from(const std::optional<WindowMark>& from, const WindowMark& to);
+
+  // Returns a number that changes whenever a generation may be another object. Then the pieces of
+  // contents() and changes_since() are of no use.
+  uint64_t times_arranged() const noexcept { return times_arranged_; }
 
   uint64_t rotation() const noexcept { return state_.rotation; }  // the newest one's number
   std::vector<uint64_t> generation_items() const;                 // newest first
@@ -146,7 +150,8 @@ class FilterWindow {
   Status expect_number(uint64_t number) const;
   Status begin(uint64_t number, uint64_t held);
   Status expect_several(const char* what) const;
-  bool may_lead_on(const WindowMark& from) const noexcept;
+  Result<uint64_t> past_of(uint64_t rotation);
+  Result<bool> may_lead_on(const WindowMark& from);
   WindowMessage message_of(const WindowMark& now) const;
   static Status add_image(FilterFile& file, bool with_hashes, Generation& to);
   Result<Generation> newest_from_its_beginning(bool with_hashes);
@@ -162,6 +167,7 @@ class FilterWindow {
   FilterFile* newest_;
   std::vector<FilterFile*> older_;  // newest first
   State state_;
+  uint64_t times_arranged_ = 0;
   bool state_changed_ = false;  // it is not flushed
   bool state_stored_ = false;
   bool stale_ = true;               // storage may hold other generations

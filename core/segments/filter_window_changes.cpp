@@ -46,20 +46,37 @@ Result<WindowMark> FilterWindow::mark() {
     return invalid("keeps no marks");
   }
   mark.newest = *newest;
+  CUCKOO_ASSIGN_OR_RETURN(mark.past, past_of(state_.rotation));
   return mark;
 }
 
-// Returns whether `from` may be an earlier mark of this window, and the window still holds the
-// generation that was the newest then.
-bool FilterWindow::may_lead_on(const WindowMark& from) const noexcept {
-  return from.generations == files_.size() && from.rotation <= state_.rotation &&
-         state_.rotation - from.rotation < state_.held &&
-         state_.held == std::min(from.generations, from.held + (state_.rotation - from.rotation));
+// Returns a hash of the mark of the generation before that one. 0 if it is not held.
+Result<uint64_t> FilterWindow::past_of(uint64_t rotation) {
+  if (rotation == 0 || state_.rotation - (rotation - 1) >= state_.held) {
+    return uint64_t{0};
+  }
+  CUCKOO_ASSIGN_OR_RETURN(const std::optional<FilterMark> before,
+                          in_slot(slot_of(rotation - 1)).mark());
+  return before ? past_behind(*before) : 0;
+}
+
+// Returns whether the window still holds the generation that was the newest at that mark, and older
+// ones that are the same.
+Result<bool> FilterWindow::may_lead_on(const WindowMark& from) {
+  CUCKOO_ASSIGN_OR_RETURN(const WindowMark now, mark());
+  if (!of_one_filter(from.newest, now.newest) || from.generations != files_.size() ||
+      from.rotation > state_.rotation || state_.rotation - from.rotation >= state_.held ||
+      state_.held != std::min(from.generations, from.held + (state_.rotation - from.rotation))) {
+    return false;
+  }
+  CUCKOO_ASSIGN_OR_RETURN(const uint64_t past, past_of(from.rotation));
+  return past == 0 || past == from.past;
 }
 
 Result<std::optional<uint64_t>> FilterWindow::changes_behind(const WindowMark& from) {
   CUCKOO_TRY(expect_several("mark"));
-  if (!may_lead_on(from)) {
+  CUCKOO_ASSIGN_OR_RETURN(const bool leads_on, may_lead_on(from));
+  if (!leads_on) {
     return std::optional<uint64_t>();
   }
   CUCKOO_ASSIGN_OR_RETURN(std::optional<uint64_t> behind,
@@ -117,13 +134,18 @@ Result<Generation> FilterWindow::newest_from_its_beginning(bool with_hashes) {
   newest.image->pieces = [begun, pieces = newest.image->pieces](const PieceSink& sink) {
     return pieces(sink);
   };
+  newest.image->range = [begun, range = newest.image->range](uint64_t prefix, const PieceSink& sink,
+                                                             const std::function<bool()>& enough) {
+    return range(prefix, sink, enough);
+  };
   return newest;
 }
 
 Result<std::optional<WindowMessage>> FilterWindow::changes_since(const WindowMark& from,
                                                                  bool with_hashes) {
   CUCKOO_ASSIGN_OR_RETURN(const WindowMark now, mark());
-  if (!may_lead_on(from)) {
+  CUCKOO_ASSIGN_OR_RETURN(const bool leads_on, may_lead_on(from));
+  if (!leads_on) {
     return std::optional<WindowMessage>();
   }
   with_hashes = with_hashes && keeps_hashes();  // all images of a message have them, or none
@@ -133,10 +155,7 @@ Result<std::optional<WindowMessage>> FilterWindow::changes_since(const WindowMar
   then.rotation = from.rotation;
   FilterFile& file = in_slot(slot_of(from.rotation));
   CUCKOO_ASSIGN_OR_RETURN(then.changes, file.changes_since(from.newest));
-  if (!then.changes) {
-    return std::optional<WindowMessage>();
-  }
-  if (longer_than_image(*then.changes, file)) {
+  if (!then.changes || longer_than_image(*then.changes, file)) {
     then.changes.reset();
     CUCKOO_TRY(add_image(file, with_hashes, then));
   }

@@ -40,6 +40,11 @@ struct FilterMark {
   friend bool operator==(const FilterMark&, const FilterMark&) = default;
 };
 
+// Returns whether both may be marks of one filter: they agree in all but the place in its log.
+inline bool of_one_filter(const FilterMark& a, const FilterMark& b) noexcept {
+  return a.kind == b.kind && a.width == b.width && a.seed == b.seed;
+}
+
 std::vector<std::byte> encode_mark(const FilterMark& mark);
 // Returns kCorrupt if the bytes are no mark.
 Result<FilterMark> decode_mark(std::span<const std::byte> bytes);

@@ -16,10 +16,18 @@ uint64_t id_of(std::span<const std::byte> front) noexcept {
   return XXH3_64bits_withSeed(front.data(), front.size(), kSeed);
 }
 
+Error changed_meanwhile() {
+  return invalid("the filter changed while its message was made; ask for it again");
+}
+
 }  // namespace
 
+// --- measuring -----------------------------------------------------------------------------------
+
 // Encodes all pieces once, because the headers count their bytes.
-Status MessageStream::measure(const ImageHeader& header, const PieceSource& pieces) {
+Result<MessageStream::Section> MessageStream::image_section(const ImageHeader& header,
+                                                            const PieceSource& pieces,
+                                                            PieceRange range) {
   ImageWriter writer = ImageWriter::of_pieces(header, kMostMessageBytes);
   CUCKOO_TRY(pieces([&](Piece&& piece) -> Status {
     CUCKOO_TRY(writer.add(piece));
@@ -29,59 +37,102 @@ Status MessageStream::measure(const ImageHeader& header, const PieceSource& piec
   if (!writer.complete()) {
     return invalid("image of pieces that leave out a prefix");
   }
-  frame_ = writer.frame();
-  writer_ = ImageWriter::of_pieces(header, kMostMessageBytes);
-  pieces_done_ = false;
-  return {};
+  Section section;
+  section.header = header;
+  section.range = std::move(range);
+  section.frame = writer.frame();
+  return section;
 }
 
-Result<MessageStream> MessageStream::of_image(const ImageHeader& header, const Contents& contents) {
-  MessageStream stream;
-  CUCKOO_TRY(stream.measure(header, contents.pieces));
-  stream.range_ = contents.range;
-  stream.bytes_ = stream.frame_.bytes;
-  stream.id_ = id_of(stream.frame_.header);
-  stream.append(stream.frame_.header);
-  return stream;
-}
-
-Result<MessageStream> MessageStream::of_changes(FilterChanges changes) {
-  MessageStream stream;
+Result<MessageStream::Section> MessageStream::changes_section(FilterChanges changes) {
+  Section section;
   std::vector<std::byte> front = encode_changes_front(changes);
   changes.entries = {};
   if (changes.pieces) {
-    CUCKOO_TRY(stream.measure(header_of_pieces(changes), changes.pieces));
-    stream.range_ = changes.range;
+    CUCKOO_ASSIGN_OR_RETURN(section, image_section(header_of_pieces(changes), changes.pieces,
+                                                   std::move(changes.range)));
   }
-  put_image_bytes(front, stream.frame_.bytes);
-  stream.bytes_ = front.size() + stream.frame_.bytes + kCrcBytes;
-  stream.id_ = id_of(front);
-  stream.crc_ = 0;
-  stream.append(front);
-  stream.append(stream.frame_.header);
-  return stream;
+  put_image_bytes(front, section.frame.bytes);
+  section.front = std::move(front);
+  section.changes = true;
+  return section;
 }
 
-MessageStream MessageStream::of_bytes(std::vector<std::byte> message) {
+MessageStream MessageStream::of_section(Section&& section) {
   MessageStream stream;
-  stream.bytes_ = message.size();
-  stream.id_ = id_of(message);
-  stream.whole_ = std::move(message);
+  stream.bytes_ = section.bytes();
+  stream.id_ = id_of(section.changes ? section.front : section.frame.header);
+  stream.sections_.push_back(std::move(section));
   return stream;
 }
 
-void MessageStream::append(std::span<const std::byte> bytes) {
-  if (crc_) {
-    crc_ = crc32c(bytes, *crc_);
+Result<MessageStream> MessageStream::of_image(const ImageHeader& header, const Contents& contents) {
+  CUCKOO_ASSIGN_OR_RETURN(Section section, image_section(header, contents.pieces, contents.range));
+  return of_section(std::move(section));
+}
+
+Result<MessageStream> MessageStream::of_changes(FilterChanges changes) {
+  CUCKOO_ASSIGN_OR_RETURN(Section section, changes_section(std::move(changes)));
+  return of_section(std::move(section));
+}
+
+Result<MessageStream> MessageStream::of_window(WindowMessage message) {
+  MessageStream stream;
+  const auto add = [&stream](uint64_t rotation, Result<Section> section) -> Status {
+    if (!section.ok()) {
+      return in_generation(rotation, section.take_status());
+    }
+    section.value().window_header = encode_section_header(rotation, section.value().bytes());
+    stream.bytes_ += section.value().window_header.size() + section.value().bytes();
+    stream.sections_.push_back(std::move(section.value()));
+    return {};
+  };
+  for (Generation& one : message.generations) {
+    if (one.image) {
+      CUCKOO_TRY(add(one.rotation, image_section(header_of_image(message, *one.image),
+                                                 one.image->pieces, one.image->range)));
+    }
+    if (one.changes) {
+      one.changes->keys = message.common.keys;
+      CUCKOO_TRY(add(one.rotation, changes_section(std::move(*one.changes))));
+    }
   }
-  made_ += bytes.size();
+  stream.window_header_ = encode_window_header(message, stream.sections_.size(), stream.bytes_);
+  stream.bytes_ += stream.window_header_.size() + kCrcBytes;
+  stream.id_ = id_of(stream.window_header_);
+  stream.window_crc_ = crc32c(stream.window_header_);
+  stream.ready_ = stream.window_header_;
+  return stream;
+}
+
+// --- making --------------------------------------------------------------------------------------
+
+// Appends bytes of the section.
+void MessageStream::append(std::span<const std::byte> bytes) {
+  crc_ = crc32c(bytes, crc_);
+  section_bytes_ += bytes.size();
   ready_.insert(ready_.end(), bytes.begin(), bytes.end());
+}
+
+void MessageStream::begin_section() {
+  const Section& section = sections_[section_];
+  ready_.insert(ready_.end(), section.window_header.begin(), section.window_header.end());
+  window_crc_ = crc32c(section.window_header, window_crc_);
+  begun_ = true;
+  next_prefix_ = section_bytes_ = 0;
+  crc_ = 0;
+  append(section.front);
+  append(section.frame.header);
+  writer_.reset();
+  if (section.range) {
+    writer_ = ImageWriter::of_pieces(section.header, kMostMessageBytes);
+  }
 }
 
 // Writes pieces until `enough` bytes are ready.
 Status MessageStream::write_pieces(uint64_t enough) {
   bool last = true;
-  CUCKOO_TRY(range_(
+  CUCKOO_TRY(sections_[section_].range(
       next_prefix_,
       [&](Piece&& piece) -> Status {
         CUCKOO_TRY(writer_->add(piece));
@@ -91,40 +142,59 @@ Status MessageStream::write_pieces(uint64_t enough) {
         return {};
       },
       [&] { return ready_.size() >= enough; }));
-  pieces_done_ = last;
+  if (section_bytes_ > sections_[section_].bytes()) {
+    return changed_meanwhile();
+  }
+  return last ? end_section() : Status();
+}
+
+// All pieces are made.
+Status MessageStream::end_section() {
+  const Section& section = sections_[section_];
+  if (writer_ && writer_->frame() != section.frame) {
+    return changed_meanwhile();
+  }
+  append(section.frame.crc);
+  if (section.changes) {
+    std::byte crc[kCrcBytes];
+    store_le(&crc[0], crc_);
+    append(crc);
+  }
+  if (section_bytes_ != section.bytes()) {
+    return changed_meanwhile();
+  }
+  window_crc_ = crc32c(std::span(ready_).last(kCrcBytes), window_crc_);
+  ++section_;
+  begun_ = false;
   return {};
 }
 
-// Appends the bytes after the pieces, when all pieces are made.
-void MessageStream::append_end() {
-  if (writer_) {
-    append(frame_.crc);
-  }
-  if (crc_) {
+void MessageStream::end() {
+  ended_ = true;
+  if (!window_header_.empty()) {
     std::byte crc[kCrcBytes];
-    store_le(&crc[0], *crc_);
-    append(crc);
+    store_le(&crc[0], window_crc_);
+    ready_.insert(ready_.end(), std::begin(crc), std::end(crc));
   }
 }
 
+// Before the last bytes are handed out, all is made, so that a change is noticed.
 Result<std::vector<std::byte>> MessageStream::next(uint64_t length) {
   const bool last = length >= bytes_ - handed_;
   length = std::min(length, bytes_ - handed_);
-  if (!whole_.empty()) {
-    const auto from = whole_.begin() + static_cast<ptrdiff_t>(handed_);
-    handed_ += length;
-    return std::vector<std::byte>(from, from + static_cast<ptrdiff_t>(length));
+  while (!ended_ && (last || ready_.size() < length)) {
+    if (section_ == sections_.size()) {
+      end();
+    } else if (!begun_) {
+      begin_section();
+    } else if (writer_) {
+      CUCKOO_TRY(write_pieces(last ? ready_.size() + 1 : length));
+    } else {
+      CUCKOO_TRY(end_section());
+    }
   }
-  while (!pieces_done_ && (last ? made_ <= bytes_ : ready_.size() < length)) {
-    CUCKOO_TRY(write_pieces(last ? ready_.size() + 1 : length));
-  }
-  if (pieces_done_ && !ended_ && (last || ready_.size() < length)) {
-    ended_ = true;
-    append_end();
-  }
-  const bool as_counted = made_ == bytes_ && (!writer_ || writer_->frame() == frame_);
-  if (made_ > bytes_ || ready_.size() < length || (last && !as_counted)) {  // I2
-    return invalid("the filter changed while its message was made; ask for it again");
+  if (ready_.size() < length || (last && ready_.size() != length)) {
+    return changed_meanwhile();
   }
   const auto taken = static_cast<ptrdiff_t>(length);
   std::vector<std::byte> rest(ready_.begin() + taken, ready_.end());

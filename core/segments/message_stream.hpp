@@ -1,8 +1,8 @@
-// Makes a message (an image, or changes) a few bytes at a time. They are the bytes that
-// encode_image() or encode_changes() would return at once, but memory holds only one segment of
-// them.
+// Makes a message (an image, or changes; of a filter, or of a sliding window) a few bytes at a
+// time. They are the bytes that encode_image(), encode_changes() or encode_window_message() would
+// return at once, but memory holds only one segment of them.
 //
-// The header of a message counts what comes after it. So each segment is encoded twice: first for
+// The headers of a message count what comes after them. So each segment is encoded twice: first for
 // its length and checksum alone, then for its bytes.
 //
 // Invariants
@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/base/result.hpp"
@@ -21,6 +22,7 @@
 #include "core/segments/contents.hpp"
 #include "core/segments/image.hpp"
 #include "core/segments/message_part.hpp"
+#include "core/segments/window_message.hpp"
 
 namespace cuckoo::segments {
 
@@ -30,35 +32,56 @@ class MessageStream {
   // The filter of the pieces must stay where it is. The header is as encode_image() takes it.
   static Result<MessageStream> of_image(const ImageHeader& header, const Contents& contents);
   static Result<MessageStream> of_changes(FilterChanges changes);
-  // Returns a stream of a message that is complete already: that of a sliding window.
-  static MessageStream of_bytes(std::vector<std::byte> message);
+  static Result<MessageStream> of_window(WindowMessage message);
 
   uint64_t bytes() const noexcept { return bytes_; }
-  // Returns a hash of how the message begins, or of all of it.
+  // Returns a hash of how the message begins.
   uint64_t id() const noexcept { return id_; }
   // Returns the next bytes: `length`, or all that are left. Returns kInvalid if the filter changed
   // (I2).
   Result<std::vector<std::byte>> next(uint64_t length);
 
  private:
-  Status measure(const ImageHeader& header, const PieceSource& pieces);
-  Status write_pieces(uint64_t enough);
-  void append(std::span<const std::byte> bytes);
-  void append_end();
+  // An image or changes: of the filter, or of one generation of a window.
+  struct Section {
+    std::vector<std::byte> window_header;  // of a window's section
+    std::vector<std::byte> front;          // of changes: all before the image
+    bool changes = false;
+    ImageHeader header;  // of the pieces
+    PieceRange range;    // null: there are no pieces
+    ImageFrame frame;    // as it must be in the end
 
-  std::vector<std::byte> whole_;  // the message, if it was complete already
-  PieceRange range_;              // null: there are no pieces
-  std::optional<ImageWriter> writer_;
-  ImageFrame frame_;              // as it must be in the end
-  std::vector<std::byte> ready_;  // made, and not handed out yet
-  bool pieces_done_ = true;
-  bool ended_ = false;  // the bytes after the pieces are made, too
-  uint64_t next_prefix_ = 0;
-  std::optional<uint32_t> crc_;  // of changes: of all bytes so far
+    uint64_t bytes() const noexcept {  // without the window's header
+      return front.size() + frame.bytes + (changes ? kChangesCrcBytes : 0);
+    }
+  };
+  static constexpr uint64_t kChangesCrcBytes = 4;
+
+  static Result<Section> image_section(const ImageHeader& header, const PieceSource& pieces,
+                                       PieceRange range);
+  static Result<Section> changes_section(FilterChanges changes);
+  static MessageStream of_section(Section&& section);
+  void append(std::span<const std::byte> bytes);
+  void begin_section();
+  Status write_pieces(uint64_t enough);
+  Status end_section();
+  void end();
+
+  std::vector<std::byte> window_header_;  // not empty: it is a window's message
+  std::vector<Section> sections_;
   uint64_t bytes_ = 0;
-  uint64_t made_ = 0;
-  uint64_t handed_ = 0;
   uint64_t id_ = 0;
+  // What was made so far.
+  size_t section_ = 0;  // that is being made
+  bool begun_ = false;  // its header is made
+  bool ended_ = false;  // all is made
+  std::optional<ImageWriter> writer_;
+  uint64_t next_prefix_ = 0;
+  uint64_t section_bytes_ = 0;
+  uint32_t crc_ = 0;              // of the section's bytes
+  uint32_t window_crc_ = 0;       // of what the window's checksum covers
+  std::vector<std::byte> ready_;  // made, and not handed out yet
+  uint64_t handed_ = 0;
 };
 
 }  // namespace cuckoo::segments

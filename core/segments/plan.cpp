@@ -63,8 +63,10 @@ Result<FilterPlan> plan_filter(const FilterOptions& options) {
                           filter_size(options.generation_spec(), limits.share, options.page_bytes));
   const uint64_t segments = uint64_t{1} << limits.depth;
   const uint64_t turn = turn_entries_of(limits, segments, limits.share);
-  const uint64_t kept = std::min(
-      kept_entries_of(segments, turn, options.growth ? options.capacity : 0), options.capacity);
+  const uint64_t kept =
+      std::min(kept_entries_of(segments, turn, options.growth ? options.capacity : 0,
+                               options.generations > 1),
+               options.capacity);
   FilterPlan plan;
   plan.bits_per_key = static_cast<double>(size.bits) * static_cast<double>(segments) /
                       static_cast<double>(options.capacity);

@@ -69,11 +69,16 @@ uint64_t turn_entries_of(const SegmentLimits& limits, uint64_t segments,
                               std::max(kFewest, kEntriesPerPage * limits.pages));
 }
 
-uint64_t kept_entries_of(uint64_t segments, uint64_t turn_entries, uint64_t keys) noexcept {
+// A copy of a window may ask a few times for each generation. If less than a quarter of it were
+// kept, the answers would be images. If more were kept, an image would be shorter than the changes.
+uint64_t kept_entries_of(uint64_t segments, uint64_t turn_entries, uint64_t keys,
+                         bool of_window) noexcept {
   constexpr uint64_t kItemsPerEntry = 16;  // 6/16 byte a key
+  constexpr uint64_t kItemsPerEntryOfWindow = 4;
   constexpr uint64_t kMost = uint64_t{1} << 28;
   static_assert(kMost < Log::kMostEntries);
-  return std::min(std::max(segments * turn_entries, keys / kItemsPerEntry), kMost);
+  const uint64_t least = keys / (of_window ? kItemsPerEntryOfWindow : kItemsPerEntry);
+  return std::min(std::max(segments * turn_entries, least), kMost);
 }
 
 }  // namespace cuckoo::segments

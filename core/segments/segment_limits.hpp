@@ -36,6 +36,7 @@ uint64_t turn_entries_of(const SegmentLimits& limits, uint64_t segments,
                          uint64_t capacity) noexcept;
 // Returns R: so many entries are kept in the log (core/segments/turns.hpp, I2). `keys` is the items
 // or the capacity, whichever is more; 0 if no hashes are kept.
-uint64_t kept_entries_of(uint64_t segments, uint64_t turn_entries, uint64_t keys) noexcept;
+uint64_t kept_entries_of(uint64_t segments, uint64_t turn_entries, uint64_t keys,
+                         bool of_window) noexcept;
 
 }  // namespace cuckoo::segments

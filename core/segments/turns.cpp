@@ -142,7 +142,8 @@ Status Turns::settle(size_t index) {
 uint64_t Turns::kept_entries() const {
   return kept_entries_of(
       blocks_.directory().size(), blocks_.turn_entries(),
-      blocks_.keeps_hashes() ? std::max(blocks_.items(), blocks_.root().capacity) : 0);
+      blocks_.keeps_hashes() ? std::max(blocks_.items(), blocks_.root().capacity) : 0,
+      blocks_.options().generations > 1);
 }
 
 void Turns::restart_long_log() {

@@ -5,6 +5,7 @@
 #include "core/base/bytes.hpp"
 #include "core/segments/front.hpp"
 #include "core/stored/filter_options.hpp"
+#include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
 namespace {
@@ -18,10 +19,15 @@ constexpr size_t kWindowMarkHeldAt = 6;
 constexpr size_t kWindowMarkZeroAt = 7;
 constexpr size_t kWindowMarkRotationAt = 8;
 constexpr size_t kWindowMarkNewestAt = 16;
-constexpr size_t kWindowMarkCrcAt = kWindowMarkNewestAt + kMarkBytes;
+constexpr size_t kWindowMarkPastAt = kWindowMarkNewestAt + kMarkBytes;
+constexpr size_t kWindowMarkCrcAt = kWindowMarkPastAt + 8;
 static_assert(kWindowMarkCrcAt + kCrcBytes == kWindowMarkBytes);
 
 }  // namespace
+
+uint64_t past_behind(const FilterMark& before) noexcept {
+  return chain_with(before.chain, before.position);
+}
 
 bool is_rotation(uint64_t generations, uint64_t held, uint64_t rotation) noexcept {
   return generations <= kMaxGenerations && held >= 1 && held <= generations &&
@@ -36,6 +42,7 @@ std::vector<std::byte> encode_window_mark(const WindowMark& mark) {
   store_le(&bytes[kWindowMarkRotationAt], mark.rotation);
   const std::vector<std::byte> newest = encode_mark(mark.newest);
   std::copy(newest.begin(), newest.end(), &bytes[kWindowMarkNewestAt]);
+  store_le(&bytes[kWindowMarkPastAt], mark.past);
   append_crc(bytes);
   return bytes;
 }
@@ -59,6 +66,7 @@ Result<WindowMark> decode_window_mark(std::span<const std::byte> bytes) {
   mark.held = load_le<uint8_t>(&bytes[kWindowMarkHeldAt]);
   mark.rotation = load_le<uint64_t>(&bytes[kWindowMarkRotationAt]);
   CUCKOO_ASSIGN_OR_RETURN(mark.newest, decode_mark(bytes.subspan(kWindowMarkNewestAt, kMarkBytes)));
+  mark.past = load_le<uint64_t>(&bytes[kWindowMarkPastAt]);
   if (mark.generations < 2 || !is_rotation(mark.generations, mark.held, mark.rotation) ||
       bytes[kWindowMarkZeroAt] != std::byte{0}) {
     return corrupt("mark of a sliding window that can't be");

@@ -24,120 +24,111 @@ constexpr size_t kWindowZeroAt = 26;
 constexpr size_t kWindowToAt = 32;
 constexpr size_t kWindowFromAt = kWindowToAt + kWindowMarkBytes;
 constexpr size_t kWindowHeaderBytes = kWindowFromAt + kWindowMarkBytes;
-static_assert(kWindowHeaderBytes == 144);
+static_assert(kWindowHeaderBytes == 160);
 
 constexpr size_t kSectionHeaderBytes = 16;
 constexpr size_t kWindowLeastBytes = kWindowHeaderBytes + kSectionHeaderBytes + kCrcBytes;
 
 struct Section {
   uint64_t rotation = 0;
-  std::span<const std::byte> content;
+  MessageBytes content;
 };
 
 struct Frame {
   std::optional<WindowMark> from;
   WindowMark to;
   uint64_t capacity = 0;
-  std::vector<Section> sections;
+  uint64_t sections = 0;
 };
 
-std::string of_rotation(uint64_t rotation, const std::string& message) {
-  return message + ", in the generation of rotation " + std::to_string(rotation);
-}
+}  // namespace
 
 Error in_generation(uint64_t rotation, Status status) {
   Error error = status.take_error();
   if (error.code == ErrorCode::kCorrupt || error.code == ErrorCode::kInvalid) {
-    error.message = of_rotation(rotation, error.message);
+    error.message += ", in the generation of rotation " + std::to_string(rotation);
   }
   return error;
 }
 
 // --- writing -------------------------------------------------------------------------------------
 
-class Writer {
- public:
-  Writer(const WindowMessage& message, uint64_t limit)
-      : limit_(limit), from_(message.from.has_value()), bytes_(kWindowHeaderBytes) {
-    put_front(kWindowMagic, kWindowMessageVersion, bytes_);
-    store_le(&bytes_[kWindowCapacityAt], message.capacity);
-    store_le(&bytes_[kWindowFlagsAt], from_ ? kHasFrom : uint8_t{0});
-    const std::vector<std::byte> to = encode_window_mark(message.to);
-    std::copy(to.begin(), to.end(), &bytes_[kWindowToAt]);
-    if (from_) {
-      const std::vector<std::byte> from = encode_window_mark(*message.from);
-      std::copy(from.begin(), from.end(), &bytes_[kWindowFromAt]);
-    }
+std::vector<std::byte> encode_window_header(const WindowMessage& message, uint64_t sections,
+                                            uint64_t bytes) {
+  std::vector<std::byte> header(kWindowHeaderBytes);
+  put_front(kWindowMagic, kWindowMessageVersion, header);
+  store_le(&header[kWindowLengthAt], kWindowHeaderBytes + bytes + kCrcBytes);
+  store_le(&header[kWindowCapacityAt], message.capacity);
+  store_le(&header[kWindowSectionsAt], static_cast<uint8_t>(sections));
+  store_le(&header[kWindowFlagsAt], message.from ? kHasFrom : uint8_t{0});
+  const std::vector<std::byte> to = encode_window_mark(message.to);
+  std::copy(to.begin(), to.end(), &header[kWindowToAt]);
+  if (message.from) {
+    const std::vector<std::byte> from = encode_window_mark(*message.from);
+    std::copy(from.begin(), from.end(), &header[kWindowFromAt]);
   }
-
-  // Returns how many bytes a further section may have.
-  Result<uint64_t> room() const {
-    const uint64_t taken = bytes_.size() + kSectionHeaderBytes + kCrcBytes;
-    return taken < limit_ ? Result<uint64_t>(limit_ - taken) : Result<uint64_t>(too_long());
-  }
-  Error too_long() const {
-    return invalid("message of a sliding window of more than " + grouped(limit_) +
-                   " bytes, which are possible; smaller generations or a higher rate make it"
-                   " shorter");
-  }
-  void add(uint64_t rotation, std::span<const std::byte> content) {
-    std::byte header[kSectionHeaderBytes];
-    store_le(&header[0], rotation);
-    store_le(&header[8], uint64_t{content.size()});
-    bytes_.insert(bytes_.end(), std::begin(header), std::end(header));
-    bytes_.insert(bytes_.end(), content.begin(), content.end());
-    checked_.insert(checked_.end(), std::begin(header), std::end(header));
-    checked_.insert(checked_.end(), content.end() - kCrcBytes, content.end());
-    ++sections_;
-  }
-  std::vector<std::byte> finish() {
-    store_le(&bytes_[kWindowLengthAt], uint64_t{bytes_.size() + kCrcBytes});
-    store_le(&bytes_[kWindowSectionsAt], static_cast<uint8_t>(sections_));
-    const uint32_t crc = crc32c(checked_, crc32c(std::span(bytes_).first(kWindowHeaderBytes)));
-    bytes_.resize(bytes_.size() + kCrcBytes);
-    store_le(&bytes_[bytes_.size() - kCrcBytes], crc);
-    return std::move(bytes_);
-  }
-
- private:
-  uint64_t limit_;
-  bool from_;
-  uint64_t sections_ = 0;
-  std::vector<std::byte> bytes_;
-  std::vector<std::byte> checked_;  // that the CRC covers, after the header
-};
-
-Result<std::vector<std::byte>> encode_generation_image(const WindowMessage& message,
-                                                       const Contents& contents, uint64_t limit) {
-  ImageHeader header = message.common;
-  header.take(contents);
-  return encode_image(header, contents.pieces, limit);
+  return header;
 }
 
-}  // namespace
+std::vector<std::byte> encode_section_header(uint64_t rotation, uint64_t content_bytes) {
+  std::vector<std::byte> header(kSectionHeaderBytes);
+  store_le(&header[0], rotation);
+  store_le(&header[8], content_bytes);
+  return header;
+}
+
+ImageHeader header_of_image(const WindowMessage& message, const Contents& contents) {
+  ImageHeader header = message.common;
+  header.take(contents);
+  return header;
+}
 
 Result<std::vector<std::byte>> encode_window_message(const WindowMessage& message, uint64_t limit) {
-  Writer writer(message, limit);
-  const auto add = [&](uint64_t rotation, Result<std::vector<std::byte>> content) -> Status {
-    if (!content.ok()) {
-      return in_generation(rotation, content.take_status());
+  std::vector<std::byte> bytes(kWindowHeaderBytes);
+  std::vector<std::byte> checked;  // that the CRC covers, after the header
+  uint64_t sections = 0;
+  const auto room = [&]() -> Result<uint64_t> {
+    const uint64_t taken = bytes.size() + kSectionHeaderBytes + kCrcBytes;
+    return taken < limit ? Result<uint64_t>(limit - taken)
+                         : Result<uint64_t>(invalid(
+                               "message of a sliding window of more than " + grouped(limit) +
+                               " bytes, which are possible; smaller generations or a"
+                               " higher rate make it shorter"));
+  };
+  const auto add = [&](uint64_t rotation, Result<std::vector<std::byte>> encoded) -> Status {
+    if (!encoded.ok()) {
+      return in_generation(rotation, encoded.take_status());
     }
-    writer.add(rotation, content.value());
+    const std::vector<std::byte>& content = encoded.value();
+    const std::vector<std::byte> header = encode_section_header(rotation, content.size());
+    for (std::vector<std::byte>* const to : {&bytes, &checked}) {
+      to->insert(to->end(), header.begin(), header.end());
+    }
+    bytes.insert(bytes.end(), content.begin(), content.end());
+    checked.insert(checked.end(), content.end() - kCrcBytes, content.end());
+    ++sections;
     return {};
   };
   for (const Generation& one : message.generations) {
     if (one.image) {
-      CUCKOO_ASSIGN_OR_RETURN(const uint64_t room, writer.room());
-      CUCKOO_TRY(add(one.rotation, encode_generation_image(message, *one.image, room)));
+      CUCKOO_ASSIGN_OR_RETURN(const uint64_t left, room());
+      CUCKOO_TRY(add(one.rotation,
+                     encode_image(header_of_image(message, *one.image), one.image->pieces, left)));
     }
     if (one.changes) {
-      CUCKOO_ASSIGN_OR_RETURN(const uint64_t room, writer.room());
+      CUCKOO_ASSIGN_OR_RETURN(const uint64_t left, room());
       FilterChanges changes = *one.changes;
       changes.keys = message.common.keys;
-      CUCKOO_TRY(add(one.rotation, encode_changes(changes, room)));
+      CUCKOO_TRY(add(one.rotation, encode_changes(changes, left)));
     }
   }
-  return writer.finish();
+  const std::vector<std::byte> header =
+      encode_window_header(message, sections, bytes.size() - kWindowHeaderBytes);
+  std::copy(header.begin(), header.end(), bytes.begin());
+  const uint32_t crc = crc32c(checked, crc32c(header));
+  bytes.resize(bytes.size() + kCrcBytes);
+  store_le(&bytes[bytes.size() - kCrcBytes], crc);
+  return bytes;
 }
 
 // --- reading: the frame --------------------------------------------------------------------------
@@ -172,10 +163,10 @@ Status check_marks(const Frame& frame) {
   const WindowMark& to = frame.to;
   const WindowMark& from = *frame.from;
   const bool one_window =
-      from.generations == to.generations && from.newest.kind == to.newest.kind &&
-      from.newest.width == to.newest.width && from.newest.seed == to.newest.seed;
+      from.generations == to.generations && of_one_filter(from.newest, to.newest);
   if (!one_window || from.rotation > to.rotation || to.rotation - from.rotation >= to.held ||
-      to.held != std::min(to.generations, from.held + (to.rotation - from.rotation))) {
+      to.held != std::min(to.generations, from.held + (to.rotation - from.rotation)) ||
+      (from.rotation == to.rotation && from.past != to.past)) {
     return corrupt("changes between marks of different sliding windows");
   }
   return {};
@@ -188,6 +179,7 @@ Result<Frame> read_header(std::span<const std::byte> bytes, uint64_t size) {
   CUCKOO_ASSIGN_OR_RETURN(frame.to,
                           decode_window_mark(bytes.subspan(kWindowToAt, kWindowMarkBytes)));
   const auto flags = load_le<uint8_t>(&bytes[kWindowFlagsAt]);
+  frame.sections = load_le<uint8_t>(&bytes[kWindowSectionsAt]);
   frame.capacity = load_le<uint64_t>(&bytes[kWindowCapacityAt]);
   const std::span<const std::byte> from = bytes.subspan(kWindowFromAt, kWindowMarkBytes);
   if (flags > kHasFrom || frame.capacity < 1 || frame.capacity > kMaxCapacity ||
@@ -202,31 +194,47 @@ Result<Frame> read_header(std::span<const std::byte> bytes, uint64_t size) {
   return frame;
 }
 
-Result<Frame> read_frame(std::span<const std::byte> bytes) {
-  CUCKOO_ASSIGN_OR_RETURN(Frame frame, read_header(bytes, bytes.size()));
-  uint32_t crc = crc32c(bytes.first(kWindowHeaderBytes));
-  std::span<const std::byte> rest =
-      bytes.subspan(kWindowHeaderBytes, bytes.size() - kWindowHeaderBytes - kCrcBytes);
-  for (auto left = load_le<uint8_t>(&bytes[kWindowSectionsAt]); left > 0; --left) {
-    if (rest.size() < kSectionHeaderBytes) {
+Result<Frame> read_frame(const MessageBytes& bytes) {
+  std::vector<std::byte> buffer;
+  CUCKOO_ASSIGN_OR_RETURN(const std::span<const std::byte> front,
+                          bytes.front(kWindowHeaderBytes, buffer));
+  return read_header(front, bytes.size());
+}
+
+// Returns the sections of the message, and checks its checksum.
+Result<std::vector<Section>> read_sections(const Frame& frame, const MessageBytes& bytes) {
+  std::vector<Section> sections;
+  std::vector<std::byte> buffer;
+  CUCKOO_ASSIGN_OR_RETURN(std::span<const std::byte> some,
+                          bytes.read(0, kWindowHeaderBytes, buffer));
+  uint32_t crc = crc32c(some);
+  uint64_t at = kWindowHeaderBytes;
+  const uint64_t end = bytes.size() - kCrcBytes;
+  for (uint64_t left = frame.sections; left > 0; --left) {
+    if (end - at < kSectionHeaderBytes) {
       return corrupt("message of a sliding window that lacks sections");
     }
-    const auto length = load_le<uint64_t>(&rest[8]);
-    if (length < kCrcBytes || length > rest.size() - kSectionHeaderBytes) {
+    CUCKOO_ASSIGN_OR_RETURN(some, bytes.read(at, kSectionHeaderBytes, buffer));
+    crc = crc32c(some, crc);
+    at += kSectionHeaderBytes;
+    const auto rotation = load_le<uint64_t>(some.data());
+    const auto length = load_le<uint64_t>(&some[8]);
+    if (length < kCrcBytes || length > end - at) {
       return corrupt("message of a sliding window with a section of " + grouped(length) +
-                     " bytes, expected 4 to " + grouped(rest.size() - kSectionHeaderBytes));
+                     " bytes, expected 4 to " + grouped(end - at));
     }
-    const auto content = rest.subspan(kSectionHeaderBytes, static_cast<size_t>(length));
-    frame.sections.push_back({load_le<uint64_t>(rest.data()), content});
-    crc = crc32c(content.last(kCrcBytes), crc32c(rest.first(kSectionHeaderBytes), crc));
-    rest = rest.subspan(kSectionHeaderBytes + content.size());
+    sections.push_back({rotation, bytes.range(at, length)});
+    at += length;
+    CUCKOO_ASSIGN_OR_RETURN(some, bytes.read(at - kCrcBytes, kCrcBytes, buffer));
+    crc = crc32c(some, crc);
   }
-  if (!rest.empty() || crc != load_le<uint32_t>(&bytes[bytes.size() - kCrcBytes])) {
+  CUCKOO_ASSIGN_OR_RETURN(some, bytes.read(end, kCrcBytes, buffer));
+  if (at != end || crc != load_le<uint32_t>(some.data())) {
     return corrupt("message of a sliding window with " +
-                   (rest.empty() ? std::string("a wrong checksum")
-                                 : grouped(rest.size()) + " bytes after its last section"));
+                   (at == end ? std::string("a wrong checksum")
+                              : grouped(end - at) + " bytes after its last section"));
   }
-  return frame;
+  return sections;
 }
 
 // --- reading: the sections -----------------------------------------------------------------------
@@ -234,10 +242,6 @@ Result<Frame> read_frame(std::span<const std::byte> bytes) {
 bool same_spec(const FilterSpec& a, const FilterSpec& b) noexcept {
   return a.kind == b.kind && a.fingerprint_bits == b.fingerprint_bits && a.hashes == b.hashes &&
          bits_of(a.rate) == bits_of(b.rate) && bits_of(a.bits_per_key) == bits_of(b.bits_per_key);
-}
-
-bool of_one_filter(const FilterMark& a, const FilterMark& b) noexcept {
-  return a.kind == b.kind && a.width == b.width && a.seed == b.seed;
 }
 
 Error of_another() { return corrupt("a generation of another sliding window"); }
@@ -296,15 +300,18 @@ struct SectionReader {
   const Poll& poll;
   Agreement& agreement;
 
-  Result<FilterMark> read(std::span<const std::byte> content, const FilterMark* known,
+  Result<FilterMark> read(const MessageBytes& content, const FilterMark* known,
                           Generation& to) const {
-    if (!looks_like_changes(content)) {
+    std::vector<std::byte> buffer;
+    CUCKOO_ASSIGN_OR_RETURN(const std::span<const std::byte> front,
+                            content.front(kVersionAt, buffer));
+    if (!looks_like_changes(front)) {
       return read_image(content, to);
     }
     return changes_allowed ? read_changes(content, known, to)
                            : Result<FilterMark>(corrupt("changes in an image"));
   }
-  Result<FilterMark> read_image(std::span<const std::byte> content, Generation& to) const {
+  Result<FilterMark> read_image(const MessageBytes& content, Generation& to) const {
     CUCKOO_ASSIGN_OR_RETURN(const ImageHeader header, decode_image_header(content));
     CUCKOO_TRY(agreement.take(header));
     if (to.image || to.changes) {
@@ -319,7 +326,7 @@ struct SectionReader {
     };
     return *header.mark;
   }
-  Result<FilterMark> read_changes(std::span<const std::byte> content, const FilterMark* known,
+  Result<FilterMark> read_changes(const MessageBytes& content, const FilterMark* known,
                                   Generation& to) const {
     CUCKOO_ASSIGN_OR_RETURN(to.changes, decode_changes(content, page_bytes, poll));
     CUCKOO_TRY(agreement.take(*to.changes));
@@ -340,9 +347,10 @@ Status verify(const WindowMessage& message) {
   return {};
 }
 
-Result<WindowMessage> decode_window_message(std::span<const std::byte> bytes, uint32_t page_bytes,
+Result<WindowMessage> decode_window_message(const MessageBytes& bytes, uint32_t page_bytes,
                                             bool with_hashes, const Poll& poll) {
   CUCKOO_ASSIGN_OR_RETURN(const Frame frame, read_frame(bytes));
+  CUCKOO_ASSIGN_OR_RETURN(const std::vector<Section> sections, read_sections(frame, bytes));
   WindowMessage message;
   message.from = frame.from;
   message.to = frame.to;
@@ -351,8 +359,9 @@ Result<WindowMessage> decode_window_message(std::span<const std::byte> bytes, ui
   const SectionReader reader{page_bytes, with_hashes, frame.from.has_value(), poll, agreement};
   const uint64_t first =
       frame.from ? frame.from->rotation : frame.to.rotation - (frame.to.held - 1);
-  std::optional<FilterMark> mark;  // of the generation that is read
-  for (const Section& section : frame.sections) {
+  std::optional<FilterMark> mark;    // of the generation that is read
+  std::optional<FilterMark> before;  // of the one before it
+  for (const Section& section : sections) {
     const bool goes_on =
         !message.generations.empty() && message.generations.back().rotation == section.rotation;
     if (!goes_on) {
@@ -363,6 +372,7 @@ Result<WindowMessage> decode_window_message(std::span<const std::byte> bytes, ui
             " another");
       }
       message.generations.emplace_back().rotation = section.rotation;
+      before = mark;
       mark = frame.from && section.rotation == first ? std::optional(frame.from->newest)
                                                      : std::nullopt;
     } else if (message.generations.back().changes || (frame.from && section.rotation == first)) {
@@ -376,7 +386,7 @@ Result<WindowMessage> decode_window_message(std::span<const std::byte> bytes, ui
     mark = read.value();
   }
   if (message.generations.empty() || message.generations.back().rotation != frame.to.rotation ||
-      mark != frame.to.newest) {
+      mark != frame.to.newest || (before && past_behind(*before) != frame.to.past)) {
     return corrupt("message of a sliding window that does not end at its mark");
   }
   message.common = agreement.common();
@@ -409,10 +419,14 @@ Result<WindowImage> decode_window_image(std::span<const std::byte> bytes) {
     return corrupt("changes of a sliding window, expected its image");
   }
   CUCKOO_ASSIGN_OR_RETURN(const Frame frame, read_frame(bytes));
+  CUCKOO_ASSIGN_OR_RETURN(const std::vector<Section> sections, read_sections(frame, bytes));
   WindowImage window;
   window.mark = message.to;
-  for (const Section& section : frame.sections) {
-    Result<Image> image = decode_image(section.content);
+  std::vector<std::byte> buffer;
+  for (const Section& section : sections) {
+    CUCKOO_ASSIGN_OR_RETURN(const std::span<const std::byte> content,
+                            section.content.read(0, section.content.size(), buffer));
+    Result<Image> image = decode_image(content);
     if (!image.ok()) {
       return in_generation(section.rotation, image.take_status());
     }

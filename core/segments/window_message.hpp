@@ -3,7 +3,7 @@
 // A message is a list of sections, ascending by the rotation that they are of, the oldest first.
 // Each section is the message of a single filter: an image (core/segments/image.hpp) or changes
 // (core/segments/changes.hpp) of one generation. So a window is written, read and applied one
-// generation at a time, and one segment at a time within that.
+// generation at a time, and one segment at a time within that (core/segments/message_stream.hpp).
 //
 //   an image       an image of each generation that the window holds, the oldest first
 //   changes since  of the generation that was the newest at that mark: its changes, or its image
@@ -17,7 +17,7 @@
 // Layout (little-endian; FORMAT.md, "Images and changes of sliding windows")
 //   message = header section … CRC    CRC-32C of the header, and of each section's header and last
 //                                     4 bytes, which are its own checksum
-//   header  = 144 bytes: the length, the capacity of new generations, the marks
+//   header  = 160 bytes: the length, the capacity of new generations, the marks
 //   section = rotation (8 bytes) length (8 bytes) content
 //
 // Invariants
@@ -67,7 +67,7 @@ Result<std::vector<std::byte>> encode_window_message(const WindowMessage& messag
 // Decodes all except the pieces of images and changes. These are read when they are asked for, into
 // pages of `page_bytes`, so the bytes must stay until then. The pieces of images come with hashes,
 // if they have any and `with_hashes` asks for them.
-Result<WindowMessage> decode_window_message(std::span<const std::byte> bytes, uint32_t page_bytes,
+Result<WindowMessage> decode_window_message(const MessageBytes& bytes, uint32_t page_bytes,
                                             bool with_hashes, const Poll& poll = nullptr);
 // Reads all pieces of a decoded message, which verifies them.
 Status verify(const WindowMessage& message);
@@ -78,6 +78,15 @@ Result<WindowMessage> decode_window_header(std::span<const std::byte> front, uin
 bool looks_like_window_message(std::span<const std::byte> bytes) noexcept;
 // Returns whether they do, and say that the message has changes.
 bool looks_like_window_changes(std::span<const std::byte> bytes) noexcept;
+
+// What comes before the sections, which have so many bytes together, and before the content of one.
+std::vector<std::byte> encode_window_header(const WindowMessage& message, uint64_t sections,
+                                            uint64_t bytes);
+std::vector<std::byte> encode_section_header(uint64_t rotation, uint64_t content_bytes);
+// The header of a generation's image.
+ImageHeader header_of_image(const WindowMessage& message, const Contents& contents);
+// Names the generation in a text.
+Error in_generation(uint64_t rotation, Status status);
 
 // The images in the image of a window, each of one generation, the oldest first.
 struct WindowImage {

@@ -131,8 +131,7 @@ std::vector<std::byte> FilterMessages::changes_since(std::optional<std::span<con
 segments::MessageStream FilterMessages::stream_since(std::optional<std::span<const std::byte>> mark,
                                                      bool with_hashes) {
   if (!live_.filter().single()) {
-    return segments::MessageStream::of_bytes(WindowMessages(live_).changes_since(
-        "filter_parts", mark, with_hashes, segments::kMostMessageBytes));
+    return WindowMessages(live_).stream_since("filter_parts", mark, with_hashes);
   }
   std::optional<FilterChanges> changes = found_changes("filter_parts", mark);
   const auto whole = [&] {
@@ -165,11 +164,6 @@ std::span<const std::byte> FilterMessages::front_of(const MessageBytes& bytes,
   return value_or_throw(live_.table(), bytes.front(kFrontBytes, buffer));
 }
 
-std::span<const std::byte> FilterMessages::all_of(const MessageBytes& bytes,
-                                                  std::vector<std::byte>& buffer) const {
-  return value_or_throw(live_.table(), bytes.read(0, bytes.size(), buffer));
-}
-
 bool FilterMessages::is_of_window(std::span<const std::byte> front) const {
   return !live_.filter().single() || segments::looks_like_window_message(front);
 }
@@ -198,7 +192,7 @@ void FilterMessages::apply_message(const MessageBytes& bytes) {
   std::vector<std::byte> buffer;
   const std::span<const std::byte> front = front_of(bytes, buffer);
   if (is_of_window(front)) {
-    WindowMessages(live_).apply(all_of(bytes, buffer));
+    WindowMessages(live_).apply(bytes);
   } else if (segments::looks_like_changes(front)) {
     apply_changes(bytes);
   } else if (is_own_image(bytes, front)) {

@@ -67,8 +67,6 @@ class FilterMessages {
   std::span<const std::byte> front_of(const segments::MessageBytes& bytes,
                                       std::vector<std::byte>& buffer) const;
   bool is_of_window(std::span<const std::byte> front) const;
-  std::span<const std::byte> all_of(const segments::MessageBytes& bytes,
-                                    std::vector<std::byte>& buffer) const;
   void apply_message(const segments::MessageBytes& bytes);
   void apply_changes(const segments::MessageBytes& bytes);
   void expect_keys(const segments::FilterChanges& changes) const;

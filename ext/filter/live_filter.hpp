@@ -131,9 +131,11 @@ class LiveFilter final : public LiveTable {
   // Makes a change by which the filter gets these options, and stores them.
   void replace_by(FilterOptions options,
                   const std::function<Status(const FilterOptions& options)>& import);
-  // Returns a number that changes whenever filter() is another one. Then anything that was made of
-  // the one before is of no use.
-  uint64_t filters_made() const noexcept { return filters_made_; }
+  // Returns numbers that change whenever filter() or one of its generations is another one. Then
+  // anything that was made of the one before is of no use.
+  std::pair<uint64_t, uint64_t> filters_made() const noexcept {
+    return {filters_made_, filter_->times_arranged()};
+  }
 
   void check_stored() override;
   void check() override;  // also compares it with the source

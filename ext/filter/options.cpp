@@ -257,7 +257,10 @@ FilterOptions chosen_options(const std::string& table, FilterModule module, cons
   check_companions(choice, chosen, options);
   const double rate = rate_at_capacity(table, chosen);
   const double cells = static_cast<double>(chosen.capacity) / rate;
-  chosen.width = legacy ? HashWidth::k63Bits : hash_width_for(rate, chosen.capacity);
+  const uint64_t generations = chosen.generations;  // together they are as one filter
+  chosen.width = legacy ? HashWidth::k63Bits
+                        : hash_width_for(rate * static_cast<double>(generations),
+                                         chosen.capacity * generations);
   if (const std::optional<SeedSource>& seed_of = around.seed_of) {
     if (legacy != traits_of(seed_of->kind).pairs) {
       choice.refuse("seed_of names a table with another hash: murmur2 and xxh3 can't be merged");

@@ -48,7 +48,7 @@ class FilterParts::Cursor {
   Connection& connection_;
   KeyCopy name_argument_, mark_argument_, bytes_argument_, hashes_argument_;  // as given
   Connection::Named<LiveFilter> filter_;
-  uint64_t filters_made_ = 0;  // of the filter, when the stream was made
+  std::pair<uint64_t, uint64_t> filters_made_;  // of the filter, when the stream was made
   segments::MessageStream stream_;
   segments::MessageCut cut_;
   uint64_t index_ = 0;  // of the part

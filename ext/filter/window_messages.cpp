@@ -34,30 +34,54 @@ std::vector<std::byte> WindowMessages::mark() {
   return segments::encode_window_mark(value_or_throw(live_.table(), live_.filter().mark()));
 }
 
-std::vector<std::byte> WindowMessages::encode(WindowMessage message, uint64_t limit) {
+// Adds what only the table knows.
+void WindowMessages::put_common(WindowMessage& message) const {
   const segments::ImageHeader common = image_header(message.common.spec, message.common.width,
                                                     message.common.seed, live_.key_domain());
   message.common = common;
-  return value_or_throw(live_.table(), segments::encode_window_message(message, limit));
 }
 
-std::vector<std::byte> WindowMessages::image(bool with_hashes, uint64_t limit) {
-  return encode(value_or_throw(live_.table(), live_.filter().contents(with_hashes)), limit);
+WindowMessage WindowMessages::contents(bool with_hashes) const {
+  WindowMessage message = value_or_throw(live_.table(), live_.filter().contents(with_hashes));
+  put_common(message);
+  return message;
 }
 
-std::vector<std::byte> WindowMessages::changes_since(const char* function,
-                                                     std::optional<std::span<const std::byte>> mark,
-                                                     bool with_hashes, uint64_t limit) {
+WindowMessage WindowMessages::message_since(const char* function,
+                                            std::optional<std::span<const std::byte>> mark,
+                                            bool with_hashes) const {
   segments::FilterWindow& window = live_.filter();
   const std::optional<WindowMark> from = mark ? own_window_mark(function, *mark) : std::nullopt;
   if (from) {
     Result<std::optional<WindowMessage>> changes = window.changes_since(*from, with_hashes);
     throw_if(live_.table(), changes.take_status());
     if (changes.value()) {
-      return encode(*std::move(changes.value()), limit);
+      put_common(*changes.value());
+      return *std::move(changes.value());
     }
   }
-  return image(with_hashes && window.keeps_hashes(), limit);
+  return contents(with_hashes && window.keeps_hashes());
+}
+
+std::vector<std::byte> WindowMessages::encode(const WindowMessage& message, uint64_t limit) const {
+  return value_or_throw(live_.table(), segments::encode_window_message(message, limit));
+}
+
+std::vector<std::byte> WindowMessages::image(bool with_hashes, uint64_t limit) {
+  return encode(contents(with_hashes), limit);
+}
+
+std::vector<std::byte> WindowMessages::changes_since(const char* function,
+                                                     std::optional<std::span<const std::byte>> mark,
+                                                     bool with_hashes, uint64_t limit) {
+  return encode(message_since(function, mark, with_hashes), limit);
+}
+
+segments::MessageStream WindowMessages::stream_since(const char* function,
+                                                     std::optional<std::span<const std::byte>> mark,
+                                                     bool with_hashes) {
+  return value_or_throw(live_.table(), segments::MessageStream::of_window(
+                                           message_since(function, mark, with_hashes)));
 }
 
 std::optional<uint64_t> WindowMessages::behind(std::span<const std::byte> mark) {
@@ -105,8 +129,11 @@ void WindowMessages::expect_like(const WindowMessage& message, const std::string
 }
 
 // Decodes a message that replaces a window or adds to it. Refuses one that the window can't take.
-WindowMessage WindowMessages::decode(std::span<const std::byte> bytes, const std::string& command) {
-  expect_window(bytes, command);
+WindowMessage WindowMessages::decode(const segments::MessageBytes& bytes,
+                                     const std::string& command) {
+  constexpr uint64_t kFrontBytes = 64;  // enough for any message's magic
+  std::vector<std::byte> buffer;
+  expect_window(value_or_throw(live_.table(), bytes.front(kFrontBytes, buffer)), command);
   Result<WindowMessage> decoded = segments::decode_window_message(
       bytes, live_.filter().options().page_bytes, true, [this] { return live_.store().poll(); });
   if (!decoded.ok()) {
@@ -138,7 +165,7 @@ void WindowMessages::expect_appliable(std::span<const std::byte> front, uint64_t
   }
 }
 
-void WindowMessages::import(std::span<const std::byte> bytes, const std::string& command) {
+void WindowMessages::import(const segments::MessageBytes& bytes, const std::string& command) {
   const WindowMessage message = decode(bytes, command);
   if (message.from) {
     refuse(command,
@@ -164,7 +191,7 @@ void WindowMessages::import(std::span<const std::byte> bytes, const std::string&
   });
 }
 
-void WindowMessages::apply(std::span<const std::byte> bytes) {
+void WindowMessages::apply(const segments::MessageBytes& bytes) {
   const WindowMessage message = decode(bytes, "apply");
   if (!message.from) {
     const bool brings_hashes = message.common.with_hashes && live_.filter().lacks_hashes();

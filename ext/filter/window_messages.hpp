@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "core/segments/message_bytes.hpp"
+#include "core/segments/message_stream.hpp"
 #include "core/segments/window_message.hpp"
 
 namespace cuckoo {
@@ -32,12 +34,15 @@ class WindowMessages {
   std::vector<std::byte> changes_since(const char* function,
                                        std::optional<std::span<const std::byte>> mark,
                                        bool with_hashes, uint64_t limit);
+  segments::MessageStream stream_since(const char* function,
+                                       std::optional<std::span<const std::byte>> mark,
+                                       bool with_hashes);
   std::optional<uint64_t> behind(std::span<const std::byte> mark);
 
   // Replaces the window by the image. Throws for changes.
-  void import(std::span<const std::byte> bytes, const std::string& command);
+  void import(const segments::MessageBytes& bytes, const std::string& command);
   // Takes an image or changes. An image with the window's own mark changes nothing.
-  void apply(std::span<const std::byte> bytes);
+  void apply(const segments::MessageBytes& bytes);
   // Finds errors of apply() early; `front` has the first bytes of a message with `size` bytes.
   void expect_appliable(std::span<const std::byte> front, uint64_t size);
 
@@ -45,8 +50,13 @@ class WindowMessages {
   [[noreturn]] void refuse(const std::string& command, const std::string& why) const;
   void expect_window(std::span<const std::byte> bytes, const std::string& command) const;
   void expect_like(const segments::WindowMessage& message, const std::string& command) const;
-  std::vector<std::byte> encode(segments::WindowMessage message, uint64_t limit);
-  segments::WindowMessage decode(std::span<const std::byte> bytes, const std::string& command);
+  void put_common(segments::WindowMessage& message) const;
+  segments::WindowMessage contents(bool with_hashes) const;
+  segments::WindowMessage message_since(const char* function,
+                                        std::optional<std::span<const std::byte>> mark,
+                                        bool with_hashes) const;
+  std::vector<std::byte> encode(const segments::WindowMessage& message, uint64_t limit) const;
+  segments::WindowMessage decode(const segments::MessageBytes& bytes, const std::string& command);
 
   LiveFilter& live_;
 };

@@ -3,12 +3,26 @@
 #include "core/segments/filter_file.hpp"
 #include "tests/core/filter/kinds.hpp"
 #include "tests/core/segments/memory_blocks.hpp"
+#include "tests/core/segments/window_copies.hpp"
 
 namespace cuckoo::segments {
 namespace segments_message_stream_test {
 namespace {
 
 // A filter of several segments.
+Bytes joined(MessageStream stream, uint64_t length) {
+  Bytes all;
+  for (;;) {
+    const Bytes some = must(stream.next(length));
+    if (some.empty()) {
+      EXPECT_EQ(all.size(), stream.bytes());
+      return all;
+    }
+    EXPECT_EQ(some.size(), std::min<uint64_t>(length, stream.bytes() - all.size()));
+    all.insert(all.end(), some.begin(), some.end());
+  }
+}
+
 class Stream : public testing::TestWithParam<FilterKind> {
  protected:
   Stream() : file_(options(), blocks_) {
@@ -42,18 +56,6 @@ class Stream : public testing::TestWithParam<FilterKind> {
     header.hash_count = contents.hash_count;
     header.mark = contents.mark;
     return header;
-  }
-  static Bytes joined(MessageStream stream, uint64_t length) {
-    Bytes all;
-    for (;;) {
-      const Bytes some = must(stream.next(length));
-      if (some.empty()) {
-        EXPECT_EQ(all.size(), stream.bytes());
-        return all;
-      }
-      EXPECT_EQ(some.size(), std::min<uint64_t>(length, stream.bytes() - all.size()));
-      all.insert(all.end(), some.begin(), some.end());
-    }
   }
 
   test::MemoryBlocks blocks_;
@@ -112,6 +114,54 @@ TEST_P(Stream, I2_notices_that_the_filter_changed) {
     }
   }
   EXPECT_NE(status.error().message.find("changed while"), std::string::npos);
+}
+
+class WindowStream : public testing::TestWithParam<test::FilterCase> {
+ protected:
+  WindowStream() {
+    for (uint64_t turn = 0; turn < 3; ++turn) {
+      stored_.add_and_commit(1000 * turn, 1000 * turn + 500);
+      stored_.rotate();
+    }
+    stored_.add_and_commit(5000, 5100);
+  }
+
+  test::StoredGenerations stored_{test::generations_of(GetParam(), 3, 600, 0.02, 128)};
+};
+
+INSTANTIATE_EACH(Each, WindowStream, test::all_cases());
+
+// An image; changes; changes with an image of a generation, and with one that begins empty.
+TEST_P(WindowStream, I1_gives_images_and_changes_of_windows) {
+  FilterWindow& window = stored_.window;
+  const WindowMark mark = test::mark_of(window);
+  const auto expect_equal = [&](const std::function<WindowMessage()>& message) {
+    const Bytes whole = test::encoded(message());
+    for (const uint64_t length : {uint64_t{1}, uint64_t{1000}, uint64_t{1} << 30}) {
+      EXPECT_EQ(joined(must(MessageStream::of_window(message())), length), whole) << length;
+    }
+  };
+  for (const bool with_hashes : {false, true}) {
+    if (!with_hashes || GetParam().growth) {
+      expect_equal([&] { return must(window.contents(with_hashes)); });
+    }
+  }
+  const auto changes = [&] { return *must(window.changes_since(mark)); };
+  expect_equal(changes);
+  stored_.add_and_commit(6000, 6010);
+  expect_equal(changes);
+  stored_.add_and_commit(7000, 7400);
+  stored_.rotate();
+  stored_.add_and_commit(8000, 8020);
+  expect_equal(changes);
+}
+
+TEST_P(WindowStream, I2_notices_that_the_newest_generation_changed) {
+  MessageStream stream = must(MessageStream::of_window(must(stored_.window.contents(false))));
+  ASSERT_TRUE(stream.next(100).ok());
+  stored_.add_and_commit(9000, 9100);
+  Result<Bytes> rest = stream.next(uint64_t{1} << 30);
+  EXPECT_TRUE(fails(rest, ErrorCode::kInvalid, "changed while"));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace cuckoo::segments {
 namespace segments_window_message_test {
 namespace {
 
-constexpr size_t kHeaderBytes = 144;
+constexpr size_t kHeaderBytes = 160;
 constexpr size_t kSectionsAt = 24;
 constexpr uint64_t kGenerations = 3;
 
@@ -153,7 +153,7 @@ TEST_P(WindowMessages, I2_cut_ones_are_refused) {
 
 // The first bytes say what a message is, as far as its header goes.
 TEST_P(WindowMessages, headers_are_read_alone) {
-  constexpr size_t kHeader = 144;
+  constexpr size_t kHeader = kHeaderBytes;
   for (const Bytes& bytes : {image, small, rotated}) {
     const WindowMessage whole = must(decode_window_message(bytes, 448, true));
     for (const size_t length : {kHeader, kHeader + 1, bytes.size()}) {
@@ -226,7 +226,7 @@ TEST_P(WindowMessages, I2_headers_that_lie_are_refused) {
   };
   const auto to = [](const std::function<void(WindowMark&)>& edit) {
     return [edit](Bytes& bytes) {
-      WindowMark mark = decode_window_mark(std::span(bytes).subspan(32, 56)).value();
+      WindowMark mark = decode_window_mark(std::span(bytes).subspan(32, kWindowMarkBytes)).value();
       edit(mark);
       const Bytes again = encode_window_mark(mark);
       std::copy(again.begin(), again.end(), bytes.begin() + 32);
@@ -244,6 +244,7 @@ TEST_P(WindowMessages, I2_headers_that_lie_are_refused) {
                  "do not follow");
   expect_refused(with(image, to([](WindowMark& mark) { ++mark.rotation; })), "do not follow");
   expect_refused(with(image, to([](WindowMark& mark) { ++mark.newest.chain; })), "its mark");
+  expect_refused(with(image, to([](WindowMark& mark) { ++mark.past; })), "its mark");
   expect_refused(with(image, to([](WindowMark& mark) { ++mark.newest.seed; })), "another sliding");
   for (const auto& edit : std::vector<std::function<void(WindowMark&)>>{
            [](WindowMark& mark) { --mark.held; }, [](WindowMark& mark) { ++mark.generations; },

@@ -300,33 +300,38 @@ TEST_F(Parts, of_another_kind_are_refused_with_the_first) {
 }
 
 TEST_F(Parts, are_made_of_one_state_of_the_filter) {
-  db.run("DROP TABLE o; CREATE VIRTUAL TABLE o USING cuckoo_filter(seed = 7, capacity = 200000)");
-  db.run("INSERT INTO o " + numbers(1, 200000));
-  ASSERT_GT(db.number("SELECT segments FROM filter_info('o')"), 2);
   const int limit = sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, kPartBytes);
-  for (const std::string change :
-       {"INSERT INTO o VALUES (99999)", "INSERT INTO o(o, key) VALUES ('resize', 400000)",
-        "INSERT INTO o(o) VALUES ('clear')", "ALTER TABLE o RENAME TO p"}) {
-    db.run("SAVEPOINT s");
-    sqlite3_stmt* statement = nullptr;
-    ASSERT_EQ(sqlite3_prepare_v2(db.handle(), "SELECT piece FROM filter_parts('o', NULL, '1MB')",
-                                 -1, &statement, nullptr),
-              SQLITE_OK);
-    ASSERT_EQ(sqlite3_step(statement), SQLITE_ROW);
-    const Outcome changed = db.attempt(change);
-    int rows = 1;
-    int code = SQLITE_ROW;
-    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-      ++rows;
+  for (const std::string options : {"", ", generations = 3"}) {
+    SCOPED_TRACE(options);
+    db.run(
+        "DROP TABLE o; CREATE VIRTUAL TABLE o USING cuckoo_filter(seed = 7, capacity = 200000{})",
+        options);
+    db.run("INSERT INTO o " + numbers(1, 200000));
+    for (const std::string change :
+         {"INSERT INTO o VALUES (99999)", "INSERT INTO o(o, key) VALUES ('resize', 400000)",
+          "INSERT INTO o(o) VALUES ('clear')", "INSERT INTO o(o) VALUES ('rotate')",
+          "INSERT INTO o(o, key) VALUES ('rotate', 9)", "ALTER TABLE o RENAME TO p"}) {
+      db.run("SAVEPOINT s");
+      sqlite3_stmt* statement = nullptr;
+      ASSERT_EQ(sqlite3_prepare_v2(db.handle(), "SELECT piece FROM filter_parts('o', NULL, '1MB')",
+                                   -1, &statement, nullptr),
+                SQLITE_OK);
+      ASSERT_EQ(sqlite3_step(statement), SQLITE_ROW);
+      const Outcome changed = db.attempt(change);
+      int rows = 1;
+      int code = SQLITE_ROW;
+      while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+        ++rows;
+      }
+      if (changed.code == SQLITE_OK && change.find("RENAME") == std::string::npos) {
+        EXPECT_NE(code, SQLITE_DONE) << change;
+        EXPECT_NE(std::string(sqlite3_errmsg(db.handle())).find("changed while"), std::string::npos)
+            << change << ": " << sqlite3_errmsg(db.handle());
+      }
+      EXPECT_GT(rows, 0);
+      sqlite3_finalize(statement);
+      db.run("ROLLBACK TO s; RELEASE s");
     }
-    if (changed.code == SQLITE_OK && change.find("RENAME") == std::string::npos) {
-      EXPECT_NE(code, SQLITE_DONE) << change;
-      EXPECT_NE(std::string(sqlite3_errmsg(db.handle())).find("changed while"), std::string::npos)
-          << change << ": " << sqlite3_errmsg(db.handle());
-    }
-    EXPECT_GT(rows, 0);
-    sqlite3_finalize(statement);
-    db.run("ROLLBACK TO s; RELEASE s");
   }
   sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, limit);
 }
