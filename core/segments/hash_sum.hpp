@@ -21,7 +21,7 @@ namespace cuckoo::segments {
 
 inline constexpr int64_t kMostNet = (int64_t{1} << 61) - 1;
 
-// An entry of one hash in a run, or in a list of changes.
+// An entry of one hash in a run.
 struct NetHash {
   uint64_t hash = 0;
   int64_t net = 0;  // not 0, from -kMostNet to kMostNet: added, or removed below zero

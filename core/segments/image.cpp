@@ -101,6 +101,7 @@ Status check_headers(const ImageHeader& header, const MessageBytes& bytes, const
 
 // --- the content of a piece ----------------------------------------------------------------------
 
+// They are checked together with the rest of the filter.
 Status read_cells(std::span<const std::byte> cells, const CellLayout& layout, Filter& filter,
                   const Poll& poll) {
   for (uint64_t index = 0; !cells.empty(); ++index) {
@@ -109,7 +110,6 @@ Status read_cells(std::span<const std::byte> cells, const CellLayout& layout, Fi
     }
     const size_t content = layout.content_bytes(index, kImagePageBytes);
     const std::span<const std::byte> page = cells.first(content);
-    CUCKOO_TRY(filter.validate_page(index, page));
     if (!all_zero(page)) {
       std::copy(page.begin(), page.end(), filter.pages().add(index, false));
       filter.pages().mark_dirty(index);

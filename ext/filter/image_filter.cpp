@@ -158,29 +158,33 @@ bool ImageFilter::contains(sqlite3_value** values, TupleKey& tuple) const {
 
 ImageCache::ImageCache() noexcept { sqlite3_randomness(sizeof seed_, &seed_); }
 
+void ImageCache::drop(Entries::iterator entry) noexcept {
+  bytes_ -= entry->size;
+  by_hash_.erase(entry->hash);
+  entries_.erase(entry);
+}
+
 std::shared_ptr<const ImageFilter> ImageCache::find(std::span<const std::byte> bytes,
                                                     const std::string& function) {
+  constexpr size_t kLeastImages = 4;
+  constexpr size_t kMostImages = 4096;
+  constexpr size_t kMostBytes = size_t{16} << 20;
   const uint64_t hash = XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed_);
-  const auto known = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-    return entry.size == bytes.size() && entry.hash == hash;
-  });
-  if (known != entries_.end()) {
-    std::rotate(entries_.begin(), known, known + 1);
-    return entries_.front().image;
+  if (const auto known = by_hash_.find(hash); known != by_hash_.end()) {
+    if (known->second->size == bytes.size()) {
+      entries_.splice(entries_.begin(), entries_, known->second);
+      return entries_.front().image;
+    }
+    drop(known->second);
   }
   auto image = std::make_shared<const ImageFilter>(bytes, function);
-  constexpr size_t kLeastImages = 4;
-  constexpr size_t kMostImages = 256;
-  constexpr size_t kMostBytes = size_t{16} << 20;
-  size_t kept = bytes.size();
-  for (size_t i = 0; i < entries_.size(); ++i) {
-    kept += entries_[i].size;
-    if (i + 1 == kMostImages || (i + 1 >= kLeastImages && kept > kMostBytes)) {
-      entries_.resize(i);
-    }
+  entries_.push_front({bytes.size(), hash, image});
+  bytes_ += bytes.size();
+  by_hash_.emplace(hash, entries_.begin());
+  while (entries_.size() > kLeastImages && (entries_.size() > kMostImages || bytes_ > kMostBytes)) {
+    drop(std::prev(entries_.end()));
   }
-  entries_.insert(entries_.begin(), Entry{bytes.size(), hash, std::move(image)});
-  return entries_.front().image;
+  return image;
 }
 
 }  // namespace cuckoo

@@ -4,10 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/segments/image.hpp"
@@ -59,7 +61,7 @@ class ImageFilter {
   size_t bytes_;
 };
 
-// The images that were decoded last: 4, or up to 256 if they have 16 MB together. They serve a
+// The images that were decoded last: 4, or up to 4096 if they have 16 MB together. They serve a
 // statement whose image is no constant, but the same in many rows: (SELECT image FROM t), or a join
 // of images and keys. An image is found by a hash of all its bytes, with a secret seed.
 class ImageCache {
@@ -74,9 +76,14 @@ class ImageCache {
     uint64_t hash = 0;
     std::shared_ptr<const ImageFilter> image;
   };
+  using Entries = std::list<Entry>;
+
+  void drop(Entries::iterator entry) noexcept;
 
   uint64_t seed_ = 0;
-  std::vector<Entry> entries_;  // the last used one first
+  Entries entries_;  // the last used one first
+  std::unordered_map<uint64_t, Entries::iterator> by_hash_;
+  size_t bytes_ = 0;  // of all images
 };
 
 // Returns the header of an image with these options.
