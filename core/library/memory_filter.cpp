@@ -14,7 +14,7 @@ namespace cuckoo {
 
 using segments::Contents;
 using segments::FilterFile;
-using segments::ImageHeader;
+using segments::MessageHeader;
 using segments::PieceSink;
 
 namespace {
@@ -43,7 +43,7 @@ const char* kind_text(FilterKind kind) noexcept {
 }
 
 // Refuses keys of several columns or with a collation, because a Key can't ask for them.
-Status expect_plain_keys(const ImageHeader& header) {
+Status expect_plain_keys(const MessageHeader& header) {
   if (header.keys.columns > 1) {
     return invalid("an image of keys of " + std::to_string(header.keys.columns) +
                    " columns, expected keys of one");
@@ -104,7 +104,7 @@ Result<std::unique_ptr<MemoryFilter>> MemoryFilter::of_image(std::span<const std
   if (segments::looks_like_window_message(image)) {
     return invalid("an image of a sliding window, expected that of one filter");
   }
-  CUCKOO_ASSIGN_OR_RETURN(const ImageHeader header, segments::decode_image_header(image));
+  CUCKOO_ASSIGN_OR_RETURN(const MessageHeader header, segments::decode_image_header(image));
   if (std::find(kinds.begin(), kinds.end(), header.spec.kind) == kinds.end()) {
     return invalid(std::string("an image of ") + kind_text(header.spec.kind) + ", expected " +
                    kind_text(kinds.front()));
@@ -166,8 +166,8 @@ Result<std::vector<std::byte>> MemoryFilter::to_bytes(bool with_hashes) const {
   CUCKOO_TRY(usable());
   CUCKOO_ASSIGN_OR_RETURN(const Contents contents, file_->contents(with_hashes));
   const FilterOptions& options = file_->options();
-  ImageHeader header = segments::image_header(options.spec, options.width, options.seed,
-                                              options.key_form(), contents.key_types);
+  MessageHeader header = segments::image_header(options.spec, options.width, options.seed,
+                                                options.key_form(), contents.key_types);
   header.capacity = contents.capacity;
   header.items = contents.items;
   header.with_hashes = with_hashes;

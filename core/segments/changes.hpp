@@ -7,13 +7,10 @@
 // A copy without hashes can't make a segment anew when the segment is full. So the changes include
 // the segments that the filter made anew since the first mark, as they are now.
 //
-// Layout (little-endian; FORMAT.md, "Changes")
-//   changes = header entries counts image CRC     CRC-32C of all before it
-//   header  = 128 bytes: the key domain, how many entries and counts, the final items, the image's
-//             length, both marks
+// Layout (little-endian; FORMAT.md, "Images and changes"): a message (core/segments/image.hpp)
+// whose header has both marks. Before its pieces, if there are any, come
 //   entries = as a row of the log has them (core/segments/log_row.hpp)
 //   counts  = (index of an entry, occurrences) …  4 bytes each, ascending
-//   image   = the segments that were made anew (core/segments/image.hpp), if there are any
 //
 // Invariants
 //   I1  equal changes have equal bytes: decode then encode gives them back.
@@ -60,8 +57,7 @@ struct FilterChanges {
   // The filter's, for the image of the pieces.
   FilterSpec spec;
   uint64_t capacity = 1;
-
-  uint64_t entry_bits() const noexcept;  // that the entries take
+  uint64_t bytes = 0;  // about how long the message is; not of one that was read
 };
 
 // Returns at most `limit` bytes, else kInvalid.
@@ -70,16 +66,11 @@ Result<std::vector<std::byte>> encode_changes(const FilterChanges& changes, uint
 // must stay until then. The pieces get pages of `page_bytes`.
 Result<FilterChanges> decode_changes(const MessageBytes& bytes, uint32_t page_bytes,
                                      const Poll& poll = nullptr);
-// Decodes the header alone. `front` are the first bytes of changes of `size` bytes. The result has
-// neither entries nor pieces.
-Result<FilterChanges> decode_changes_header(std::span<const std::byte> front, uint64_t size);
-// Returns whether the bytes begin like changes of any version.
-bool looks_like_changes(std::span<const std::byte> bytes) noexcept;
+// Returns what the header says. The result has neither entries nor pieces.
+FilterChanges changes_of(const MessageHeader& header);
 
-// The steps of encode_changes(). The first one returns header, entries and counts. The image that
-// comes after them has so many bytes. The second one returns the header of that image.
-std::vector<std::byte> encode_changes_front(const FilterChanges& changes);
-void put_image_bytes(std::span<std::byte> front, uint64_t image_bytes);
-ImageHeader header_of_pieces(const FilterChanges& changes);
+// The parts of encode_changes(): the header of the message, and its entries and counts.
+MessageHeader header_of(const FilterChanges& changes);
+std::vector<std::byte> encode_entries(const EntryList& entries, HashWidth width);
 
 }  // namespace cuckoo::segments

@@ -189,7 +189,7 @@ Status ChangesApplier::note_made(const HashRange& range) {
     CUCKOO_TRY(turns_.fold(blocks_.directory().leaf_of(next)));
     const size_t index = blocks_.directory().leaf_of(next);
     const Directory::Leaf& leaf = blocks_.directory().leaf(index);
-    leaf.segment->set_made_at(blocks_.log().position());
+    leaf.segment->set_made_at(made_by(blocks_.log().position()));
     next = last_hash_of(leaf.prefix, leaf.depth) + 1;
   } while (next != 0 && next <= range.last);
   return {};

@@ -252,6 +252,7 @@ class FilterFile {
   // Can it hold contents of that mark? With unique = on each hash must be there once.
   bool can_have(const FilterMark& mark, bool unique) const noexcept;
   FilterChanges changes_of(const FilterMark& from, const FilterMark& to, EntryList entries);
+  uint64_t least_piece_bytes(const FilterBlocks::LeafChoice& choose) const;
   uint64_t most_items() const noexcept;
   uint64_t made_for(const Directory::Leaf& leaf) const;
   Status poison_error() const { return blocks_.poison().error(); }

@@ -1,10 +1,12 @@
 // FilterFile: its marks, the changes since one of them, and how a copy applies changes.
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "core/segments/changes_applier.hpp"
 #include "core/segments/filter_file.hpp"
 #include "core/segments/log_row.hpp"
+#include "core/segments/message_header.hpp"
 #include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
@@ -28,8 +30,10 @@ FilterMark mark_at(const FilterOptions& options, const LogPlace& place) {
 
 // --- marks ---------------------------------------------------------------------------------------
 
+// The log goes on behind the mark, so that position must leave room for many entries.
 bool FilterFile::can_have(const FilterMark& mark, bool unique) const noexcept {
   return keeps_marks(options_) && mark_at(options_, {mark.position, mark.chain}) == mark &&
+         mark.position <= kMostMarkedPosition / 2 &&
          (unique || !options_.multiset() || !options_.unique);
 }
 
@@ -71,7 +75,8 @@ Result<std::optional<FilterChanges>> FilterFile::changes_since(const FilterMark&
 // If the log does not go back so far, the changes are made of the hashes that the filter keeps.
 Result<std::optional<FilterChanges>> FilterFile::changes_since_beginning(const FilterMark& empty) {
   CUCKOO_ASSIGN_OR_RETURN(std::optional<FilterChanges> changes, changes_since(empty));
-  if (changes || !keeps_hashes() || items() * 8 * log_entry_bytes(options_.width) > bits()) {
+  if (changes || !keeps_hashes() ||
+      items() * log_entry_bytes(options_.width) > least_image_bytes()) {
     return changes;
   }
   CUCKOO_ASSIGN_OR_RETURN(const std::optional<FilterMark> now, mark());
@@ -98,22 +103,30 @@ FilterChanges FilterFile::changes_of(const FilterMark& from, const FilterMark& t
   changes.spec = options_.spec;
   changes.capacity = made_for();
   changes.entries = std::move(entries);
-  // Returns whether the leaf's segment may have got its size since then. A segment that was made at
-  // just that position may have been there before, but is taken, too. A segment with number 0 was
-  // made when the filter was, or together with all others.
+  if (from == to) {
+    return changes;
+  }
+  // Returns whether the leaf's segment got its size since then. One with number 0 was made when the
+  // filter was, or together with all others. A small segment may hold many more keys than
+  // it was made for before its turn comes. A copy of it would be too full, so it is sent, too.
   const auto made = [this, position = from.position](const Directory::Leaf& leaf) {
+    constexpr uint64_t kMuch = 4;  // a quarter more
     const SegmentHeader& header = leaf.current();
     const uint64_t made_at = header.number == 0 ? blocks_.root().folded_to : header.made_at;
-    return made_at > 0 && made_at >= position;
+    const uint64_t capacity = header.number == 0 ? blocks_.limits().share : header.capacity;
+    const bool slots = traits_of(options_.spec.kind).slot_per_item;
+    const uint64_t keys = slots ? header.occupied : std::min(header.items, capacity);
+    const uint64_t pending = leaf.pending.size();
+    return (made_at > 0 && made_at >= position) || (keeps_hashes() && pending > capacity / kMuch &&
+                                                    keys + pending > capacity + capacity / kMuch);
   };
-  for (size_t i = 0; i < blocks_.directory().size(); ++i) {
-    if (made(blocks_.directory().leaf(i))) {
-      changes.pieces = [this, made](const PieceSink& sink) {
-        return for_each_piece(false, sink, made);
-      };
-      changes.range = piece_range(false, made);
-      break;
-    }
+  changes.bytes = kMessageHeaderBytes + header_of(changes).entry_bytes() + kImageCrcBytes;
+  if (const uint64_t bytes = least_piece_bytes(made); bytes > 0) {
+    changes.bytes += bytes;
+    changes.pieces = [this, made](const PieceSink& sink) {
+      return for_each_piece(false, sink, made);
+    };
+    changes.range = piece_range(false, made);
   }
   return changes;
 }

@@ -8,7 +8,7 @@
 #include "core/filter/cell_layout.hpp"
 #include "core/filter/sizing.hpp"
 #include "core/segments/filter_file.hpp"
-#include "core/segments/image_header.hpp"
+#include "core/segments/message_header.hpp"
 
 namespace cuckoo::segments {
 
@@ -158,16 +158,22 @@ uint64_t FilterFile::bits() const {
   return bits;
 }
 
-uint64_t FilterFile::least_image_bytes() const {
-  uint64_t bytes = kImageHeaderBytes + kImageCrcBytes;
+uint64_t FilterFile::least_piece_bytes(const FilterBlocks::LeafChoice& choose) const {
+  uint64_t bytes = 0;
   for (size_t i = 0; i < blocks_.directory().size(); ++i) {
     const Directory::Leaf& leaf = blocks_.directory().leaf(i);
-    const Result<CellLayout> cells = cell_layout(options_.spec.kind, blocks_.geometry_of(leaf));
-    const bool empty = leaf.header->items + leaf.pending_adds() == 0;
-    bytes +=
-        kLeastPieceBytes + (empty || !cells.ok() ? 0 : cells.value().total_bytes(kImagePageBytes));
+    if (choose(leaf)) {
+      const Result<CellLayout> cells = cell_layout(options_.spec.kind, blocks_.geometry_of(leaf));
+      const bool empty = leaf.header->items + leaf.pending_adds() == 0;
+      bytes += kLeastPieceBytes +
+               (empty || !cells.ok() ? 0 : cells.value().total_bytes(kImagePageBytes));
+    }
   }
   return bytes;
+}
+
+uint64_t FilterFile::least_image_bytes() const {
+  return kMessageHeaderBytes + kImageCrcBytes + least_piece_bytes(FilterBlocks::all);
 }
 
 uint64_t FilterFile::log_entries() const noexcept {

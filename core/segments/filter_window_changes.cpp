@@ -21,7 +21,7 @@ Status make_like(const Generation& theirs, uint64_t past, FilterFile& file) {
 }
 
 bool longer_than_image(const FilterChanges& changes, const FilterFile& file) {
-  return changes.entry_bits() > file.bits();
+  return changes.bytes > file.least_image_bytes();
 }
 
 std::string text_of(const WindowMark& mark) { return mark_text(encode_window_mark(mark)); }

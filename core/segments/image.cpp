@@ -1,4 +1,4 @@
-// Images: reading. Headers are in image_header.cpp, writing is in image_writer.cpp.
+// Images: reading. Headers are in message_header.cpp, writing is in message_writer.cpp.
 #include "core/segments/image.hpp"
 
 #include <algorithm>
@@ -8,10 +8,15 @@
 #include "core/base/bytes.hpp"
 #include "core/base/checksum.hpp"
 #include "core/filter/cell_layout.hpp"
-#include "core/segments/image_header.hpp"
+#include "core/segments/log_row.hpp"
+#include "core/segments/message_header.hpp"
 #include "core/segments/segment.hpp"
 
 namespace cuckoo::segments {
+uint64_t MessageHeader::entry_bytes() const noexcept {
+  return from ? entries * log_entry_bytes(width) + counts * kCountOfEntryBytes + kImageCrcBytes : 0;
+}
+
 namespace {
 
 constexpr uint64_t kPagesPerPoll = 64;
@@ -31,12 +36,12 @@ struct Sums {
   uint64_t bits = 0;
 };
 
-Status check_sums(const ImageHeader& header, const Sums& sums) {
-  if (is_multiset(header.spec.kind) && sums.items != header.items) {
+Status check_sums(const MessageHeader& header, const Sums& sums) {
+  if (!header.from && is_multiset(header.spec.kind) && sums.items != header.items) {
     return corrupt("image of " + grouped(header.items) + " items, expected " + grouped(sums.items) +
                    ", as its pieces have");
   }
-  if (!header.partial && sums.bits < header.capacity / 2) {
+  if (!header.from && sums.bits < header.capacity / 2) {
     return corrupt("image with a geometry too small for its capacity of " +
                    grouped(header.capacity));
   }
@@ -49,9 +54,9 @@ Status check_sums(const ImageHeader& header, const Sums& sums) {
 
 // Visits the headers of all pieces, each with its index and the offset at which its piece begins.
 template <class Visitor>
-Status for_each_header(const ImageHeader& header, const MessageBytes& bytes, Visitor&& visit) {
+Status for_each_header(const MessageHeader& header, const MessageBytes& bytes, Visitor&& visit) {
   const uint64_t end = bytes.size() - kImageCrcBytes;
-  uint64_t at = kImageHeaderBytes;
+  uint64_t at = kMessageHeaderBytes + header.entry_bytes();
   std::vector<std::byte> buffer;
   for (uint64_t index = 0; index < header.pieces; ++index) {
     CUCKOO_ASSIGN_OR_RETURN(
@@ -70,12 +75,18 @@ Status for_each_header(const ImageHeader& header, const MessageBytes& bytes, Vis
 }
 
 // Checks all headers together: the prefixes, the sums, the image's checksum.
-Status check_headers(const ImageHeader& header, const MessageBytes& bytes, const Poll& poll) {
+Status check_headers(const MessageHeader& header, const MessageBytes& bytes, const Poll& poll) {
   std::vector<std::byte> buffer;
   CUCKOO_ASSIGN_OR_RETURN(std::span<const std::byte> some,
-                          bytes.read(0, kImageHeaderBytes, buffer));
+                          bytes.read(0, kMessageHeaderBytes, buffer));
   uint32_t crc = crc32c(some);
-  PrefixWalk prefixes(header.partial);
+  if (header.from) {
+    CUCKOO_ASSIGN_OR_RETURN(some,
+                            bytes.read(kMessageHeaderBytes + header.entry_bytes() - kImageCrcBytes,
+                                       kImageCrcBytes, buffer));
+    crc = crc32c(some, crc);
+  }
+  PrefixWalk prefixes(header.from.has_value());
   Sums sums;
   CUCKOO_TRY(for_each_header(
       header, bytes, [&](uint64_t, const PieceHeader& piece, uint64_t at) -> Status {
@@ -91,7 +102,7 @@ Status check_headers(const ImageHeader& header, const MessageBytes& bytes, const
         }
         return prefixes.pass(piece.prefix, piece.depth);
       }));
-  if (!header.partial && !prefixes.complete()) {
+  if (!header.from && !prefixes.complete()) {
     return corrupt("image without its last pieces");
   }
   CUCKOO_TRY(check_sums(header, sums));
@@ -143,7 +154,7 @@ Status read_overflow(std::span<const std::byte> bytes, OverflowTable& overflow) 
   return {};
 }
 
-Status read_hashes(const ImageHeader& image, std::span<const std::byte> bytes, Piece& piece,
+Status read_hashes(const MessageHeader& image, std::span<const std::byte> bytes, Piece& piece,
                    uint64_t expected) {
   uint64_t previous = piece.prefix;
   piece.hashes.reserve(expected);  // at most four a byte
@@ -194,7 +205,7 @@ Status verify_hashes(const Piece& piece) {
 }
 
 // Returns the piece with that header, verified, in pages of kImagePageBytes.
-Result<Piece> read_piece(const ImageHeader& image, const PieceHeader& header,
+Result<Piece> read_piece(const MessageHeader& image, const PieceHeader& header,
                          std::span<const std::byte> bytes, bool with_hashes, const Poll& poll) {
   const std::span<const std::byte> content = bytes.first(bytes.size() - kImageCrcBytes);
   if (crc32c(content) != load_le<uint32_t>(&bytes[content.size()])) {
@@ -234,7 +245,7 @@ Result<Piece> read_piece(const ImageHeader& image, const PieceHeader& header,
 
 namespace {
 
-Status read_pieces(const ImageHeader& header, const MessageBytes& bytes, bool with_hashes,
+Status read_pieces(const MessageHeader& header, const MessageBytes& bytes, bool with_hashes,
                    uint32_t page_bytes, const PieceSink& sink, const Poll& poll) {
   CUCKOO_TRY(check_headers(header, bytes, poll));
   std::vector<std::byte> buffer;
@@ -258,16 +269,29 @@ Status read_pieces(const ImageHeader& header, const MessageBytes& bytes, bool wi
 
 Status read_image(const MessageBytes& bytes, bool with_hashes, uint32_t page_bytes,
                   const PieceSink& sink, const Poll& poll) {
-  CUCKOO_ASSIGN_OR_RETURN(const ImageHeader header, decode_image_header(bytes));
+  CUCKOO_ASSIGN_OR_RETURN(const MessageHeader header, decode_image_header(bytes));
   if (with_hashes && !header.with_hashes) {
     return invalid("image without hashes");
   }
   return read_pieces(header, bytes, with_hashes, page_bytes, sink, poll);
 }
 
-Status read_partial_image(const MessageBytes& bytes, uint32_t page_bytes, const PieceSink& sink,
-                          const Poll& poll) {
-  CUCKOO_ASSIGN_OR_RETURN(const ImageHeader header, decode_partial_header(bytes));
+Result<std::vector<std::byte>> read_entries(const MessageHeader& header, const MessageBytes& bytes,
+                                            const Poll& poll) {
+  CUCKOO_TRY(check_headers(header, bytes, poll));
+  std::vector<std::byte> buffer;
+  CUCKOO_ASSIGN_OR_RETURN(std::span<const std::byte> block,
+                          bytes.read(kMessageHeaderBytes, header.entry_bytes(), buffer));
+  const std::span<const std::byte> entries = block.first(block.size() - kImageCrcBytes);
+  if (crc32c(entries) != load_le<uint32_t>(&block[entries.size()])) {
+    return corrupt("changes with a wrong checksum");
+  }
+  return std::vector<std::byte>(entries.begin(), entries.end());
+}
+
+Status read_changed_pieces(const MessageBytes& bytes, uint32_t page_bytes, const PieceSink& sink,
+                           const Poll& poll) {
+  CUCKOO_ASSIGN_OR_RETURN(const MessageHeader header, decode_changes_header(bytes));
   return read_pieces(header, bytes, false, page_bytes, sink, poll);
 }
 

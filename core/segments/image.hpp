@@ -1,10 +1,13 @@
-// An image is one filter as one BLOB: for filter_export() and import, for aggregates, for probes
-// without a table. It does not depend on the machine's byte order, nor on the page size of the
-// table that it came from.
+// A message is a filter as one BLOB. An image has all of it: for filter_export() and import, for
+// aggregates, for probes without a table. Changes (core/segments/changes.hpp) have what came since
+// a mark. A message does not depend on the machine's byte order, nor on the page size of the table
+// that it came from.
 //
-// Layout (little-endian; FORMAT.md, "Images")
-//   image    = header piece … CRC         CRC-32C of the header and of the pieces' CRCs
-//   header   = the parameters, the counters, how many pieces, the key domain, and a mark
+// Layout (little-endian; FORMAT.md, "Images and changes")
+//   message  = header entries piece … CRC  CRC-32C of the header, and of the CRCs of the others
+//   header   = magic, version, flags, length, fields of 8 bytes. A new option adds a field behind
+//              the others.
+//   entries  = of changes: what came since, CRC-32C of these
 //   piece    = piece header, cells, overflow, hashes, CRC-32C of these; ascending by prefix
 //   cells    = the content of the filter's pages, as if it had pages of kImagePageBytes; no bytes
 //              if no cell is occupied
@@ -44,26 +47,32 @@
 
 namespace cuckoo::segments {
 
-inline constexpr uint32_t kImageVersion = 3;
 inline constexpr uint32_t kImagePageBytes = kPageBytes;
 inline constexpr uint64_t kMaxImageItems = uint64_t{1} << 62;
 
-struct ImageHeader : ContentsHeader {
+struct MessageHeader : ContentsHeader {
   FilterSpec spec;  // as asked for; the rate is 0 if another option replaces it
   HashWidth width = HashWidth::k47Bits;
   uint64_t seed = 0;
   uint64_t pieces = 0;
-  bool partial = false;  // pieces that did not change are left out, as in the image of changes
-  KeyForm keys;          // with key_types, the key domain
+  KeyForm keys;  // with key_types, the key domain
+  // Of changes alone (core/segments/changes.hpp). Their pieces have gaps.
+  std::optional<FilterMark> from;
+  bool whole = false;
+  uint64_t entries = 0;
+  uint64_t counts = 0;
+
+  // Returns how many bytes are between the header and the first piece.
+  uint64_t entry_bytes() const noexcept;
 };
 
 // Returns the header that an image of these options has.
-ImageHeader image_header(const FilterSpec& spec, HashWidth width, uint64_t seed,
-                         const KeyForm& keys, uint64_t key_types) noexcept;
+MessageHeader image_header(const FilterSpec& spec, HashWidth width, uint64_t seed,
+                           const KeyForm& keys, uint64_t key_types) noexcept;
 // Returns the spec of an image's header as CREATE has it.
 FilterSpec created_spec(FilterSpec spec) noexcept;
 
-struct PieceHeader;  // core/segments/image_header.hpp
+struct PieceHeader;  // core/segments/message_header.hpp
 
 // Checks the prefixes of ascending pieces.
 class PrefixWalk {
@@ -83,32 +92,36 @@ class PrefixWalk {
 
 // The header and the checksum around the pieces of an image. They are known when all pieces were
 // written.
-struct ImageFrame {
+struct MessageFrame {
   std::vector<std::byte> header;
   std::vector<std::byte> crc;
   uint64_t bytes = 0;  // of the whole image
 
-  friend bool operator==(const ImageFrame&, const ImageFrame&) = default;
+  friend bool operator==(const MessageFrame&, const MessageFrame&) = default;
 };
 
 // Writes an image, a piece at a time, ascending by prefix. All pieces that are added have hashes,
 // or none has.
-class ImageWriter {
+class MessageWriter {
  public:
-  // The writer counts the header's `pieces` and `hash_count`, and in a multiset its `items`, too.
-  // The image gets at most `limit` bytes.
-  ImageWriter(const ImageHeader& header, uint64_t limit);
+  // The writer counts the header's `pieces` and `hash_count`, and of the image of a multiset its
+  // `items`, too. The message gets at most `limit` bytes. `entries`: those of changes, as bytes.
+  MessageWriter(const MessageHeader& header, uint64_t limit,
+                std::span<const std::byte> entries = {});
   // Returns a writer whose pieces are taken away one after another. The frame comes in the end.
-  static ImageWriter of_pieces(const ImageHeader& header, uint64_t limit);
+  static MessageWriter of_pieces(const MessageHeader& header, uint64_t limit,
+                                 std::span<const std::byte> entries = {});
+  // Checks the header, and that there is room for it. The first add() does so, too.
+  Status begin() const;
   // Adds a piece. Returns kInvalid if no image can have it, or if the image gets too long. Pages
   // that are not in memory are zero. If the header has no hashes, those of the piece are left out.
   Status add(const Piece& piece);
   // True if the prefixes cover all that they must.
-  bool complete() const noexcept { return header_.partial || prefixes_.complete(); }
+  bool complete() const noexcept { return header_.from.has_value() || prefixes_.complete(); }
   std::vector<std::byte> finish();
   // of_pieces(): returns the bytes of the pieces that were added since the last call.
   std::vector<std::byte> take_pieces();
-  ImageFrame frame();
+  MessageFrame frame();
 
  private:
   uint64_t length() const noexcept { return taken_ + bytes_.size(); }
@@ -117,7 +130,7 @@ class ImageWriter {
   Status expect_room(uint64_t bytes) const;
   void reserve(const Piece& piece, uint64_t bytes);
 
-  ImageHeader header_;
+  MessageHeader header_;
   uint64_t limit_;
   PrefixWalk prefixes_;
   uint64_t items_ = 0;           // of the pieces
@@ -128,21 +141,30 @@ class ImageWriter {
   uint64_t taken_ = 0;  // of_pieces(): bytes that are not in bytes_ any more
   std::vector<std::byte> bytes_;
 };
-Result<std::vector<std::byte>> encode_image(ImageHeader header, const PieceSource& pieces,
-                                            uint64_t limit);
+// `pieces` may be null, of changes.
+Result<std::vector<std::byte>> encode_image(MessageHeader header, const PieceSource& pieces,
+                                            uint64_t limit,
+                                            std::span<const std::byte> entries = {});
 
-// Returns whether the bytes begin like an image of any version, also that of a sliding window.
+// Return whether the bytes begin like an image, also that of a sliding window, or like changes; of
+// any version.
 bool looks_like_image(std::span<const std::byte> bytes) noexcept;
-// Decodes the header alone: O(1), no checksum. The first one is for the image of a whole filter,
-// the second one for an image with gaps.
-Result<ImageHeader> decode_image_header(const MessageBytes& bytes);
-Result<ImageHeader> decode_partial_header(const MessageBytes& bytes);
+bool looks_like_changes(std::span<const std::byte> bytes) noexcept;
+// Decode the header alone: O(1), no checksum. The first one is for an image, the second one for
+// changes.
+Result<MessageHeader> decode_image_header(const MessageBytes& bytes);
+Result<MessageHeader> decode_changes_header(const MessageBytes& bytes);
 // Reads and verifies the pieces, one at a time. If hashes are asked for, it also verifies that they
 // are those of the cells. The pieces get pages of `page_bytes`.
 Status read_image(const MessageBytes& bytes, bool with_hashes, uint32_t page_bytes,
                   const PieceSink& sink, const Poll& poll = nullptr);
-Status read_partial_image(const MessageBytes& bytes, uint32_t page_bytes, const PieceSink& sink,
-                          const Poll& poll = nullptr);
+// … those of changes, which have no hashes.
+Status read_changed_pieces(const MessageBytes& bytes, uint32_t page_bytes, const PieceSink& sink,
+                           const Poll& poll = nullptr);
+// Reads the header of changes, and returns the bytes of their entries. Checks all headers and the
+// checksums of header and entries.
+Result<std::vector<std::byte>> read_entries(const MessageHeader& header, const MessageBytes& bytes,
+                                            const Poll& poll = nullptr);
 
 // All pieces of an image in memory, without hashes, ready for probes.
 class PieceSet {
@@ -184,7 +206,7 @@ class PieceSet {
 };
 
 struct Image {
-  ImageHeader header;
+  MessageHeader header;
   PieceSet pieces;
 };
 Result<Image> decode_image(std::span<const std::byte> bytes);

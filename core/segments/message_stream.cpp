@@ -25,54 +25,50 @@ Error changed_meanwhile() {
 // --- measuring -----------------------------------------------------------------------------------
 
 // Encodes all pieces once, because the headers count their bytes.
-Result<MessageStream::Section> MessageStream::image_section(const ImageHeader& header,
-                                                            const PieceSource& pieces,
-                                                            PieceRange range) {
-  ImageWriter writer = ImageWriter::of_pieces(header, kMostMessageBytes);
-  CUCKOO_TRY(pieces([&](Piece&& piece) -> Status {
+Result<MessageStream::Section> MessageStream::measured(const MessageHeader& header,
+                                                       std::vector<std::byte> entries,
+                                                       const PieceSource& pieces,
+                                                       PieceRange range) {
+  MessageWriter writer = MessageWriter::of_pieces(header, kMostMessageBytes, entries);
+  CUCKOO_TRY(writer.begin());
+  CUCKOO_TRY(pieces ? pieces([&](Piece&& piece) -> Status {
     CUCKOO_TRY(writer.add(piece));
     writer.take_pieces();
     return {};
-  }));
+  })
+                    : Status());
   if (!writer.complete()) {
     return invalid("image of pieces that leave out a prefix");
   }
   Section section;
   section.header = header;
+  section.entries = std::move(entries);
   section.range = std::move(range);
   section.frame = writer.frame();
   return section;
 }
 
-Result<MessageStream::Section> MessageStream::changes_section(FilterChanges changes) {
-  Section section;
-  std::vector<std::byte> front = encode_changes_front(changes);
-  changes.entries = {};
-  if (changes.pieces) {
-    CUCKOO_ASSIGN_OR_RETURN(section, image_section(header_of_pieces(changes), changes.pieces,
-                                                   std::move(changes.range)));
-  }
-  put_image_bytes(front, section.frame.bytes);
-  section.front = std::move(front);
-  section.changes = true;
-  return section;
+Result<MessageStream::Section> MessageStream::measured(const FilterChanges& changes) {
+  return measured(header_of(changes), encode_entries(changes.entries, changes.from.width),
+                  changes.pieces, changes.range);
 }
 
 MessageStream MessageStream::of_section(Section&& section) {
   MessageStream stream;
-  stream.bytes_ = section.bytes();
-  stream.id_ = id_of(section.changes ? section.front : section.frame.header);
+  stream.bytes_ = section.frame.bytes;
+  stream.id_ = id_of(section.frame.header);
   stream.sections_.push_back(std::move(section));
   return stream;
 }
 
-Result<MessageStream> MessageStream::of_image(const ImageHeader& header, const Contents& contents) {
-  CUCKOO_ASSIGN_OR_RETURN(Section section, image_section(header, contents.pieces, contents.range));
+Result<MessageStream> MessageStream::of_image(const MessageHeader& header,
+                                              const Contents& contents) {
+  CUCKOO_ASSIGN_OR_RETURN(Section section, measured(header, {}, contents.pieces, contents.range));
   return of_section(std::move(section));
 }
 
-Result<MessageStream> MessageStream::of_changes(FilterChanges changes) {
-  CUCKOO_ASSIGN_OR_RETURN(Section section, changes_section(std::move(changes)));
+Result<MessageStream> MessageStream::of_changes(const FilterChanges& changes) {
+  CUCKOO_ASSIGN_OR_RETURN(Section section, measured(changes));
   return of_section(std::move(section));
 }
 
@@ -82,19 +78,19 @@ Result<MessageStream> MessageStream::of_window(WindowMessage message) {
     if (!section.ok()) {
       return in_generation(rotation, section.take_status());
     }
-    section.value().window_header = encode_section_header(rotation, section.value().bytes());
-    stream.bytes_ += section.value().window_header.size() + section.value().bytes();
+    section.value().window_header = encode_section_header(rotation, section.value().frame.bytes);
+    stream.bytes_ += section.value().window_header.size() + section.value().frame.bytes;
     stream.sections_.push_back(std::move(section.value()));
     return {};
   };
   for (Generation& one : message.generations) {
     if (one.image) {
-      CUCKOO_TRY(add(one.rotation, image_section(header_of_image(message, *one.image),
-                                                 one.image->pieces, one.image->range)));
+      CUCKOO_TRY(add(one.rotation, measured(header_of_image(message, *one.image), {},
+                                            one.image->pieces, one.image->range)));
     }
     if (one.changes) {
       one.changes->keys = message.common.keys;
-      CUCKOO_TRY(add(one.rotation, changes_section(std::move(*one.changes))));
+      CUCKOO_TRY(add(one.rotation, measured(*one.changes)));
     }
   }
   stream.window_header_ = encode_window_header(message, stream.sections_.size(), stream.bytes_);
@@ -109,7 +105,6 @@ Result<MessageStream> MessageStream::of_window(WindowMessage message) {
 
 // Appends bytes of the section.
 void MessageStream::append(std::span<const std::byte> bytes) {
-  crc_ = crc32c(bytes, crc_);
   section_bytes_ += bytes.size();
   ready_.insert(ready_.end(), bytes.begin(), bytes.end());
 }
@@ -120,12 +115,13 @@ void MessageStream::begin_section() {
   window_crc_ = crc32c(section.window_header, window_crc_);
   begun_ = true;
   next_prefix_ = section_bytes_ = 0;
-  crc_ = 0;
-  append(section.front);
   append(section.frame.header);
-  writer_.reset();
-  if (section.range) {
-    writer_ = ImageWriter::of_pieces(section.header, kMostMessageBytes);
+  writer_ = MessageWriter::of_pieces(section.header, kMostMessageBytes, section.entries);
+  if (section.header.from) {
+    std::byte crc[kCrcBytes];
+    store_le(&crc[0], crc32c(section.entries));
+    append(section.entries);
+    append(crc);
   }
 }
 
@@ -142,7 +138,7 @@ Status MessageStream::write_pieces(uint64_t enough) {
         return {};
       },
       [&] { return ready_.size() >= enough; }));
-  if (section_bytes_ > sections_[section_].bytes()) {
+  if (section_bytes_ > sections_[section_].frame.bytes) {
     return changed_meanwhile();
   }
   return last ? end_section() : Status();
@@ -151,16 +147,8 @@ Status MessageStream::write_pieces(uint64_t enough) {
 // All pieces are made.
 Status MessageStream::end_section() {
   const Section& section = sections_[section_];
-  if (writer_ && writer_->frame() != section.frame) {
-    return changed_meanwhile();
-  }
   append(section.frame.crc);
-  if (section.changes) {
-    std::byte crc[kCrcBytes];
-    store_le(&crc[0], crc_);
-    append(crc);
-  }
-  if (section_bytes_ != section.bytes()) {
+  if (writer_->frame() != section.frame || section_bytes_ != section.frame.bytes) {
     return changed_meanwhile();
   }
   window_crc_ = crc32c(std::span(ready_).last(kCrcBytes), window_crc_);
@@ -187,7 +175,7 @@ Result<std::vector<std::byte>> MessageStream::next(uint64_t length) {
       end();
     } else if (!begun_) {
       begin_section();
-    } else if (writer_) {
+    } else if (sections_[section_].range) {
       CUCKOO_TRY(write_pieces(last ? ready_.size() + 1 : length));
     } else {
       CUCKOO_TRY(end_section());

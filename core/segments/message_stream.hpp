@@ -30,8 +30,8 @@ class MessageStream {
  public:
   MessageStream() = default;
   // The filter of the pieces must stay where it is. The header is as encode_image() takes it.
-  static Result<MessageStream> of_image(const ImageHeader& header, const Contents& contents);
-  static Result<MessageStream> of_changes(FilterChanges changes);
+  static Result<MessageStream> of_image(const MessageHeader& header, const Contents& contents);
+  static Result<MessageStream> of_changes(const FilterChanges& changes);
   static Result<MessageStream> of_window(WindowMessage message);
 
   uint64_t bytes() const noexcept { return bytes_; }
@@ -45,21 +45,15 @@ class MessageStream {
   // An image or changes: of the filter, or of one generation of a window.
   struct Section {
     std::vector<std::byte> window_header;  // of a window's section
-    std::vector<std::byte> front;          // of changes: all before the image
-    bool changes = false;
-    ImageHeader header;  // of the pieces
-    PieceRange range;    // null: there are no pieces
-    ImageFrame frame;    // as it must be in the end
-
-    uint64_t bytes() const noexcept {  // without the window's header
-      return front.size() + frame.bytes + (changes ? kChangesCrcBytes : 0);
-    }
+    MessageHeader header;
+    std::vector<std::byte> entries;  // of changes
+    PieceRange range;                // null: there are no pieces
+    MessageFrame frame;              // as it must be in the end
   };
-  static constexpr uint64_t kChangesCrcBytes = 4;
 
-  static Result<Section> image_section(const ImageHeader& header, const PieceSource& pieces,
-                                       PieceRange range);
-  static Result<Section> changes_section(FilterChanges changes);
+  static Result<Section> measured(const MessageHeader& header, std::vector<std::byte> entries,
+                                  const PieceSource& pieces, PieceRange range);
+  static Result<Section> measured(const FilterChanges& changes);
   static MessageStream of_section(Section&& section);
   void append(std::span<const std::byte> bytes);
   void begin_section();
@@ -75,10 +69,9 @@ class MessageStream {
   size_t section_ = 0;  // that is being made
   bool begun_ = false;  // its header is made
   bool ended_ = false;  // all is made
-  std::optional<ImageWriter> writer_;
+  std::optional<MessageWriter> writer_;
   uint64_t next_prefix_ = 0;
   uint64_t section_bytes_ = 0;
-  uint32_t crc_ = 0;              // of the section's bytes
   uint32_t window_crc_ = 0;       // of what the window's checksum covers
   std::vector<std::byte> ready_;  // made, and not handed out yet
   uint64_t handed_ = 0;

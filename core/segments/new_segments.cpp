@@ -127,6 +127,7 @@ Status NewSegments::cut(std::span<const NetHash> entries) {
                                        std::min(kMostBits, kMaxDepth - limits.depth)},
                                       entries));
   for (std::unique_ptr<Segment>& segment : made) {
+    segment->set_made_at(maker_.position);  // a mark does not change by that, so none has it yet
     const SegmentHeader& header = segment->header();
     CUCKOO_TRY(add(header.prefix, header.depth, std::move(segment)));
   }

@@ -4,7 +4,7 @@
 
 #include "core/segments/directory.hpp"
 #include "core/segments/image.hpp"
-#include "core/segments/image_header.hpp"
+#include "core/segments/message_header.hpp"
 
 namespace cuckoo::segments {
 namespace {

@@ -38,7 +38,8 @@
 //       that is stored depends on what was asked.
 //   I8  it outgrew exactly when Filter::outgrown() was true after one of these entries, or would
 //       be with one item more when one of them, or the next one, adds an absent hash. So the pages
-//       of a Bloom filter for one key never get two. Without hashes, Filter::full() decides. Only
+//       of a Bloom filter for one key never get two. Without hashes, Filter::full() decides where
+//       keys share cells. Only
 //       then adds are beyond the pages; each add is in the pages or beyond them, never in both.
 //       Of each hash, owed_ counts how many adds the pages get back: when it outgrew, the removes
 //       since F less the adds since F; from then on, one more for each remove from the pages, and

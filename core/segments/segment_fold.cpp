@@ -312,9 +312,11 @@ uint64_t Segment::apply(const EntryList& list, size_t end, const Applying& how) 
     keep_unwritten();
   }
   const uint64_t capacity = header_.capacity;
+  // Whatever may_outgrow() lets pass together must not be outgrown, one by one.
   const auto outgrown = [&](uint64_t items) {
-    return how.keeps_hashes ? filter_->outgrown(items, capacity)
-                            : items > 0 && filter_->full(items - 1, capacity);
+    return how.keeps_hashes || filter_->traits().slot_per_item
+               ? filter_->outgrown(items, capacity)
+               : items > 0 && filter_->full(items - 1, capacity);
   };
   uint64_t fresh = 0;
   size_t adds_end = 0;  // adds of one occurrence reach up to there
@@ -445,7 +447,8 @@ void Segment::become(std::span<const NetHash> entries, uint64_t position, uint64
   }
   header_.base_id = chain_with(header_.base_id, position);
   header_.items = items;
-  header_.folded_to = header_.made_at = position;
+  header_.folded_to = position;
+  header_.made_at = made_by(position);
 }
 
 }  // namespace cuckoo::segments

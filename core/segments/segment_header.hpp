@@ -30,7 +30,7 @@ struct SegmentHeader {
   uint64_t overflow_items = 0;
   uint64_t overflow_digest = 0;
   uint64_t page_index_sum = 0;  // of the pages that have a block
-  uint64_t made_at = 0;         // position of the log when it was made, at its present size
+  uint64_t made_at = 0;  // of its present size: a mark of the log behind that position has it
 
   uint32_t shape = 0;   // GeometryWords
   uint32_t detail = 0;  // GeometryWords
@@ -68,6 +68,10 @@ class StoredHeader {
 
   std::unique_ptr<SegmentHeader> header_;
 };
+
+// Returns made_at of a segment that is made when the log is at that position. Marks of just that
+// position are taken afterwards, so they have it.
+constexpr uint64_t made_by(uint64_t position) noexcept { return position > 0 ? position - 1 : 0; }
 
 // `to` must have kSegmentHeaderBytes.
 void encode_segment_header(const SegmentHeader& header, std::span<std::byte> to) noexcept;

@@ -152,7 +152,8 @@ Result<std::unique_ptr<Segment>> Segment::adopt(const FilterOptions& options, Pi
   header.digest = made->filter().digest();
   header.items = piece.items;
   header.occupied = made->filter().occupied();
-  header.folded_to = header.made_at = position;
+  header.folded_to = position;
+  header.made_at = made_by(position);
   header.base_id = content_id(made->filter(), chain_with(number, piece.prefix + piece.depth));
   if (keeps_hashes) {
     made->add_run(piece.hashes);

@@ -8,7 +8,7 @@
 #include "core/base/checksum.hpp"
 #include "core/filter/sizing.hpp"
 #include "core/segments/front.hpp"
-#include "core/segments/image_header.hpp"
+#include "core/segments/message_header.hpp"
 
 namespace cuckoo::segments {
 namespace {
@@ -77,8 +77,8 @@ std::vector<std::byte> encode_section_header(uint64_t rotation, uint64_t content
   return header;
 }
 
-ImageHeader header_of_image(const WindowMessage& message, const Contents& contents) {
-  ImageHeader header = message.common;
+MessageHeader header_of_image(const WindowMessage& message, const Contents& contents) {
+  MessageHeader header = message.common;
   header.take(contents);
   return header;
 }
@@ -255,7 +255,7 @@ class Agreement {
     common_.seed = to_.seed;
   }
 
-  Status take(const ImageHeader& header) {
+  Status take(const MessageHeader& header) {
     if (!header.mark || !of_one_filter(*header.mark, to_) ||
         (spec_known_ &&
          (!same_spec(header.spec, common_.spec) || header.with_hashes != common_.with_hashes))) {
@@ -272,7 +272,7 @@ class Agreement {
     }
     return take_keys(changes.keys, changes.key_types);
   }
-  const ImageHeader& common() const noexcept { return common_; }
+  const MessageHeader& common() const noexcept { return common_; }
 
  private:
   Status take_keys(const KeyForm& keys, uint64_t types) {
@@ -286,7 +286,7 @@ class Agreement {
   }
 
   FilterMark to_;
-  ImageHeader common_;
+  MessageHeader common_;
   bool spec_known_ = false;
   bool keys_known_ = false;
 };
@@ -304,7 +304,7 @@ struct SectionReader {
                           Generation& to) const {
     std::vector<std::byte> buffer;
     CUCKOO_ASSIGN_OR_RETURN(const std::span<const std::byte> front,
-                            content.front(kVersionAt, buffer));
+                            content.front(kMessageHeaderBytes, buffer));
     if (!looks_like_changes(front)) {
       return read_image(content, to);
     }
@@ -312,7 +312,7 @@ struct SectionReader {
                            : Result<FilterMark>(corrupt("changes in an image"));
   }
   Result<FilterMark> read_image(const MessageBytes& content, Generation& to) const {
-    CUCKOO_ASSIGN_OR_RETURN(const ImageHeader header, decode_image_header(content));
+    CUCKOO_ASSIGN_OR_RETURN(const MessageHeader header, decode_image_header(content));
     CUCKOO_TRY(agreement.take(header));
     if (to.image || to.changes) {
       return corrupt("two images of one generation");

@@ -58,7 +58,7 @@ struct WindowMessage {
   uint64_t capacity = 1;  // of new generations
   // The parameters that all generations share, as in an image's header. The whole spec is known
   // only if there is an image.
-  ImageHeader common;
+  MessageHeader common;
   std::vector<Generation> generations;  // ascending by rotation
 };
 
@@ -84,7 +84,7 @@ std::vector<std::byte> encode_window_header(const WindowMessage& message, uint64
                                             uint64_t bytes);
 std::vector<std::byte> encode_section_header(uint64_t rotation, uint64_t content_bytes);
 // The header of a generation's image.
-ImageHeader header_of_image(const WindowMessage& message, const Contents& contents);
+MessageHeader header_of_image(const WindowMessage& message, const Contents& contents);
 // Names the generation in a text.
 Error in_generation(uint64_t rotation, Status status);
 

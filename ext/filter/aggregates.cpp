@@ -202,7 +202,7 @@ void build_final(sqlite3_context* context) {
         std::ref(poller),
         build->with_hashes ? HashCollection::Hashes::kKept : HashCollection::Hashes::kLeftOut);
     throw_if(name, contents.take_status());
-    segments::ImageHeader header =
+    segments::MessageHeader header =
         image_header(build->spec, build->keys.width(), build->seed, build->domain());
     header.capacity = contents.value().capacity;
     header.items = contents.value().items;

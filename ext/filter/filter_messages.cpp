@@ -22,7 +22,7 @@ using segments::StagedMessage;
 
 namespace {
 
-constexpr uint64_t kFrontBytes = 160;  // enough for a message's magic and the largest header
+constexpr uint64_t kFrontBytes = 184;  // enough for a message's magic and the largest header
 
 // Returns nothing for a mark of a sliding window, because a single filter never had it.
 std::optional<segments::FilterMark> own_mark(const char* function,
@@ -50,9 +50,9 @@ Contents FilterMessages::contents(bool with_hashes) {
   return value_or_throw(live_.table(), live_.filter().newest().contents(with_hashes));
 }
 
-segments::ImageHeader FilterMessages::header_of(const Contents& contents) const {
+segments::MessageHeader FilterMessages::header_of(const Contents& contents) const {
   const FilterOptions& options = live_.filter().options();
-  segments::ImageHeader header =
+  segments::MessageHeader header =
       image_header(options.spec, options.width, options.seed, live_.key_domain());
   header.take(contents);
   return header;
@@ -98,7 +98,7 @@ bool FilterMessages::sends_hashes(bool with_hashes) const noexcept {
 }
 
 std::optional<FilterChanges> FilterMessages::found_changes(
-    const char* function, std::optional<std::span<const std::byte>> mark) {
+    const char* function, std::optional<std::span<const std::byte>> mark, bool with_hashes) {
   if (!mark || !this->mark()) {
     return std::nullopt;
   }
@@ -108,7 +108,9 @@ std::optional<FilterChanges> FilterMessages::found_changes(
   }
   std::optional<FilterChanges> changes =
       value_or_throw(live_.table(), live_.filter().newest().changes_since(*from));
-  if (!changes || changes->entry_bits() > live_.filter().newest().bits()) {
+  const FilterFile& newest = live_.filter().newest();
+  const uint64_t hash_bytes = sends_hashes(with_hashes) ? newest.items() * 7 / 2 : 0;  // about
+  if (!changes || changes->bytes > newest.least_image_bytes() + hash_bytes) {
     return std::nullopt;
   }
   changes->keys = live_.key_form();
@@ -121,7 +123,7 @@ std::vector<std::byte> FilterMessages::changes_since(std::optional<std::span<con
   if (!live_.filter().single()) {
     return WindowMessages(live_).changes_since("filter_changes", mark, with_hashes, limit());
   }
-  const std::optional<FilterChanges> changes = found_changes("filter_changes", mark);
+  const std::optional<FilterChanges> changes = found_changes("filter_changes", mark, with_hashes);
   if (!changes) {
     return image(sends_hashes(with_hashes));
   }
@@ -133,13 +135,13 @@ segments::MessageStream FilterMessages::stream_since(std::optional<std::span<con
   if (!live_.filter().single()) {
     return WindowMessages(live_).stream_since("filter_parts", mark, with_hashes);
   }
-  std::optional<FilterChanges> changes = found_changes("filter_parts", mark);
+  std::optional<FilterChanges> changes = found_changes("filter_parts", mark, with_hashes);
   const auto whole = [&] {
     const Contents contents = this->contents(sends_hashes(with_hashes));
     return segments::MessageStream::of_image(header_of(contents), contents);
   };
-  return value_or_throw(
-      live_.table(), changes ? segments::MessageStream::of_changes(*std::move(changes)) : whole());
+  return value_or_throw(live_.table(),
+                        changes ? segments::MessageStream::of_changes(*changes) : whole());
 }
 
 std::optional<uint64_t> FilterMessages::behind(std::span<const std::byte> mark) {
@@ -232,7 +234,7 @@ void FilterMessages::expect_keys(const FilterChanges& changes) const {
 // image would change nothing.
 bool FilterMessages::is_own_image(const MessageBytes& bytes, std::span<const std::byte> front) {
   if (segments::looks_like_image(front)) {
-    const Result<segments::ImageHeader> header = segments::decode_image_header(bytes);
+    const Result<segments::MessageHeader> header = segments::decode_image_header(bytes);
     const bool brings_hashes =
         header.ok() && header.value().hash_count > 0 && live_.filter().lacks_hashes();
     return header.ok() && header.value().mark && !brings_hashes &&
@@ -241,7 +243,7 @@ bool FilterMessages::is_own_image(const MessageBytes& bytes, std::span<const std
   if (!looks_like_legacy_file(front)) {
     refuse_message(
         "bytes that are neither changes nor an image of a filter,"
-        " expected CKCH or CKI3 or, of a part, CKPT at the start");
+        " expected CKMS or, of a part, CKPT at the start");
   }
   return false;
 }
@@ -255,12 +257,14 @@ void FilterMessages::check_first_part(const MessagePart& part) {
   if (is_of_window(front)) {
     WindowMessages(live_).expect_appliable(front, size);
   } else if (segments::looks_like_changes(front)) {
-    const Result<FilterChanges> changes = segments::decode_changes_header(front, size);
-    if (!changes.ok()) {
-      refuse_message(changes.error().message);
+    const Result<segments::MessageHeader> header =
+        segments::decode_changes_header(segments::front_of_message(front, size));
+    if (!header.ok()) {
+      refuse_message(header.error().message);
     }
-    expect_keys(changes.value());
-    throw_if(live_.table() + ": apply", live_.filter().newest().expect_from(changes.value()));
+    const FilterChanges changes = segments::changes_of(header.value());
+    expect_keys(changes);
+    throw_if(live_.table() + ": apply", live_.filter().newest().expect_from(changes));
   } else if (!is_own_image(segments::front_of_message(front, size), front)) {
     Intake(live_, "apply").expect_importable(segments::front_of_message(front, size));
   }

@@ -59,10 +59,10 @@ class FilterMessages {
   uint64_t limit() const;  // the most bytes of a BLOB
   bool sends_hashes(bool with_hashes) const noexcept;
   segments::Contents contents(bool with_hashes);
-  segments::ImageHeader header_of(const segments::Contents& contents) const;
+  segments::MessageHeader header_of(const segments::Contents& contents) const;
   // Returns nothing if an image is shorter, or the only way.
   std::optional<segments::FilterChanges> found_changes(
-      const char* function, std::optional<std::span<const std::byte>> mark);
+      const char* function, std::optional<std::span<const std::byte>> mark, bool with_hashes);
   [[noreturn]] void refuse_message(const std::string& why) const;
   std::span<const std::byte> front_of(const segments::MessageBytes& bytes,
                                       std::vector<std::byte>& buffer) const;

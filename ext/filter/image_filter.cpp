@@ -133,7 +133,7 @@ bool ImageFilter::may_contain(uint64_t hash) const noexcept {
 }
 
 bool ImageFilter::contains(sqlite3_value** values, TupleKey& tuple) const {
-  const segments::ImageHeader& header = this->header();
+  const segments::MessageHeader& header = this->header();
   const KeyDomain keys(header.keys, 0);
   if (keys.columns() > 1) {
     const KeyView key = tuple.make(keys, values);

@@ -27,7 +27,7 @@ class ImageFilter {
   ImageFilter(std::span<const std::byte> bytes, const std::string& function);
 
   // These are of the only filter, or of a window's newest generation.
-  const segments::ImageHeader& header() const noexcept { return images_.front().header; }
+  const segments::MessageHeader& header() const noexcept { return images_.front().header; }
   const segments::PieceSet& pieces() const noexcept { return images_.front().pieces; }
   std::vector<segments::Piece> take_pieces() noexcept {
     return std::move(images_.front().pieces.pieces());
@@ -87,8 +87,8 @@ class ImageCache {
 };
 
 // Returns the header of an image with these options.
-inline segments::ImageHeader image_header(const FilterSpec& spec, HashWidth width, uint64_t seed,
-                                          const KeyDomain& keys) noexcept {
+inline segments::MessageHeader image_header(const FilterSpec& spec, HashWidth width, uint64_t seed,
+                                            const KeyDomain& keys) noexcept {
   return segments::image_header(spec, width, seed, keys.form, keys.types);
 }
 

@@ -17,9 +17,9 @@ namespace cuckoo {
 using segments::Contents;
 using segments::HashCollection;
 using segments::HashCounts;
-using segments::ImageHeader;
 using segments::kImagePageBytes;
 using segments::kMaxImageItems;
+using segments::MessageHeader;
 using segments::Piece;
 
 namespace {
@@ -63,7 +63,7 @@ SqlError ImageUnion::refuse(const std::string& why) const {
 
 // --- which images can be united ------------------------------------------------------------------
 
-void ImageUnion::expect_one_seed(const ImageHeader& theirs) const {
+void ImageUnion::expect_one_seed(const MessageHeader& theirs) const {
   const FilterKind mine = layout_->header.spec.kind;
   if (mine != theirs.spec.kind) {
     throw refuse("the images differ in kind: " + describe(mine) + ", " +
@@ -83,8 +83,8 @@ bool ImageUnion::same_cells(const Layout& a, const Layout& b) noexcept {
 
 // Throws if the geometries differ, because without hashes only cells of one geometry can be united.
 void ImageUnion::expect_one_layout(const Layout& a, const Layout& b) const {
-  const ImageHeader& mine = a.header;
-  const ImageHeader& theirs = b.header;
+  const MessageHeader& mine = a.header;
+  const MessageHeader& theirs = b.header;
   const bool one_geometry = same_cells(a, b);
   if (mine.width == theirs.width && one_geometry) {
     return;
@@ -129,7 +129,7 @@ SqlError ImageUnion::full(uint64_t items) const {
 // Throws if the union is overfull. Each of several pieces has more room than its share, because by
 // chance one gets more keys than another.
 void ImageUnion::expect_room() const {
-  const ImageHeader& header = layout_->header;
+  const MessageHeader& header = layout_->header;
   const bool several = cells_.size() > 1;
   bool overfull = several ? !is_multiset(header.spec.kind) && header.items > header.capacity
                           : cells_[0].filter->overfull(header.items, header.capacity);
@@ -217,7 +217,7 @@ KeyDomain ImageUnion::united_keys() const {
 // --- all images ----------------------------------------------------------------------------------
 
 void ImageUnion::add(std::span<const std::byte> bytes) {
-  const Result<ImageHeader> header = segments::decode_image_header(bytes);
+  const Result<MessageHeader> header = segments::decode_image_header(bytes);
   if (segments::looks_like_window_message(bytes)) {
     throw refuse(header.error().message);
   }
@@ -237,7 +237,7 @@ std::vector<std::byte> ImageUnion::encode() {
 // --- by hashes -----------------------------------------------------------------------------------
 
 // Combines the image's parameters with those of the result.
-void ImageUnion::plan_for(const ImageHeader& theirs) {
+void ImageUnion::plan_for(const MessageHeader& theirs) {
   const FilterSpec spec = segments::created_spec(theirs.spec);
   if (!one_own_size(spec, spec_)) {
     conflict_ = "the images differ in their size (" + size_of_spec(spec_) + ", and " +
@@ -294,7 +294,7 @@ void ImageUnion::note_layout(Layout theirs) {
   }
 }
 
-void ImageUnion::add_hashes(const ImageHeader& theirs, std::span<const std::byte> bytes) {
+void ImageUnion::add_hashes(const MessageHeader& theirs, std::span<const std::byte> bytes) {
   if (!layout_) {
     spec_ = segments::created_spec(theirs.spec);
     hashes_ = HashCollection(theirs.width);
@@ -344,7 +344,7 @@ std::vector<std::byte> ImageUnion::encode_hashes() {
       hashes_.build(spec_, capacity_, HashCollection::Growth::kOffRoom, kImagePageBytes, poll_);
   throw_if(function_, built.take_status());
   const Contents& contents = built.value();
-  ImageHeader header = image_header(spec_, hashes_.width(), layout_->header.seed, keys);
+  MessageHeader header = image_header(spec_, hashes_.width(), layout_->header.seed, keys);
   header.capacity = contents.capacity;
   header.items = contents.items;
   header.with_hashes = true;
@@ -390,8 +390,8 @@ void ImageUnion::go_by_cells() {
   hashes_ = HashCollection(hashes_.width());
 }
 
-void ImageUnion::unite_cells(const ImageHeader& theirs, const std::vector<Piece>& pieces) {
-  ImageHeader& header = layout_->header;
+void ImageUnion::unite_cells(const MessageHeader& theirs, const std::vector<Piece>& pieces) {
+  MessageHeader& header = layout_->header;
   header.capacity = std::max({header.capacity, capacity_, theirs.capacity});
   if (is_multiset(theirs.spec.kind)) {
     const uint64_t items = sum_of_items(cells_.empty() ? items_ : header.items, theirs.items);
@@ -417,7 +417,7 @@ void ImageUnion::unite_cells(const ImageHeader& theirs, const std::vector<Piece>
 // Adds up the items of all pieces. For a set these are estimates. A sum above the capacity by no
 // more than the deviations proves nothing. Then the capacity is shown instead of the sum.
 void ImageUnion::count_united() noexcept {
-  ImageHeader& header = layout_->header;
+  MessageHeader& header = layout_->header;
   header.items = 0;
   for (const Piece& piece : cells_) {
     header.items += piece.items;
@@ -429,11 +429,11 @@ void ImageUnion::count_united() noexcept {
 }
 
 std::vector<std::byte> ImageUnion::encode_cells() {
-  const ImageHeader& united = layout_->header;
-  ImageHeader header = image_header(united.spec, united.width, united.seed, united_keys());
+  const MessageHeader& united = layout_->header;
+  MessageHeader header = image_header(united.spec, united.width, united.seed, united_keys());
   header.capacity = united.capacity;
   header.items = united.items;
-  segments::ImageWriter writer(header, limit_);
+  segments::MessageWriter writer(header, limit_);
   for (const Piece& piece : cells_) {
     throw_if(function_, writer.add(piece));
   }

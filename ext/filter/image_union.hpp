@@ -47,12 +47,12 @@ class ImageUnion {
   using Cut = segments::HashCollection::Cut;
   // An image's header, and its pieces.
   struct Layout {
-    segments::ImageHeader header;
+    segments::MessageHeader header;
     std::vector<Cut> cuts;
   };
 
   SqlError refuse(const std::string& why) const;
-  void expect_one_seed(const segments::ImageHeader& theirs) const;
+  void expect_one_seed(const segments::MessageHeader& theirs) const;
   static bool same_cells(const Layout& a, const Layout& b) noexcept;
   void expect_one_layout(const Layout& a, const Layout& b) const;
   SqlError full(uint64_t items) const;
@@ -62,14 +62,15 @@ class ImageUnion {
   void note_keys(const KeyDomain& keys);
   KeyDomain united_keys() const;
 
-  void plan_for(const segments::ImageHeader& theirs);
+  void plan_for(const segments::MessageHeader& theirs);
   void note_layout(Layout theirs);
   void check_plan(uint64_t hash_count) const;
-  void add_hashes(const segments::ImageHeader& theirs, std::span<const std::byte> bytes);
+  void add_hashes(const segments::MessageHeader& theirs, std::span<const std::byte> bytes);
   std::vector<Cut> collect(std::span<const std::byte> bytes);
   void add_cells(std::span<const std::byte> bytes);
   void go_by_cells();
-  void unite_cells(const segments::ImageHeader& theirs, const std::vector<segments::Piece>& pieces);
+  void unite_cells(const segments::MessageHeader& theirs,
+                   const std::vector<segments::Piece>& pieces);
   void count_united() noexcept;
   std::vector<std::byte> encode_hashes();
   std::vector<std::byte> encode_cells();

@@ -95,7 +95,7 @@ Figures figures_of(const segments::FilterFile& filter) {
 
 // Returns the figures. Those of a single key are taken from the first piece; in other pieces they
 // differ only by rounding.
-Figures figures_of(const segments::ImageHeader& header, const segments::PieceSet& pieces) {
+Figures figures_of(const segments::MessageHeader& header, const segments::PieceSet& pieces) {
   const Filter& filter = pieces.filter_of(0);
   return {header.spec.kind, header.capacity,           pieces.load_factor(),
           pieces.bits(),    filter.fingerprint_bits(), filter.places_per_key()};

@@ -118,11 +118,11 @@ bool Intake::is_legacy_file(const segments::MessageBytes& image) const {
 
 // Returns what the image's header says, without the pieces.
 Intake::Incoming Intake::described(const segments::MessageBytes& image) const {
-  const Result<segments::ImageHeader> decoded = segments::decode_image_header(image);
+  const Result<segments::MessageHeader> decoded = segments::decode_image_header(image);
   if (!decoded.ok()) {
     refuse(decoded.error().message);
   }
-  const segments::ImageHeader& header = decoded.value();
+  const segments::MessageHeader& header = decoded.value();
   Incoming incoming;
   incoming.options = live_.filter().options();
   incoming.options.spec = segments::created_spec(header.spec);

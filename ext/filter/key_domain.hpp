@@ -22,7 +22,7 @@ namespace cuckoo {
 
 inline constexpr size_t kMaxKeyColumns = KeyForm::kMaxColumns;
 
-// The numbers are stored (FORMAT.md, "Images").
+// The numbers are stored (FORMAT.md, "Images and changes").
 enum class Collation : uint8_t { kBinary = 0, kNocase = 1, kRtrim = 2 };
 
 const char* collation_name(Collation collation) noexcept;

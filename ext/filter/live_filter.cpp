@@ -95,8 +95,9 @@ std::unique_ptr<segments::FilterWindow> LiveFilter::stored_filter() {
       stored_options(store_, key_form_, source_.has_value()), store_);
 }
 
-// Reads the options again if the filter looks damaged, because another connection may have made the
-// table anew, or imported an image with other options.
+// Reads the options again if the filter looks damaged: another connection may have made the table
+// anew, or imported an image with other options; or a table of this name may have come back, whose
+// blocks have another salt, because a rename was rolled back.
 void LiveFilter::reload() {
   read_config([this] {
     const FilterStore::Held held(store_);
@@ -105,7 +106,9 @@ void LiveFilter::reload() {
     }
     Status status = filter_->refresh();
     if (!status.ok() && status.error().code == ErrorCode::kCorrupt) {
-      if (auto stored = stored_filter(); stored->options().digest != filter_->options().digest) {
+      auto stored = stored_filter();
+      if (stored->options().digest != filter_->options().digest ||
+          stored->options().salt != filter_->options().salt) {
         set_filter(std::move(stored));
         status = filter_->refresh();
       }

@@ -25,7 +25,7 @@ void take_header(const FilterChanges& changes, MessageInfo& info) {
   info.keys = KeyDomain(changes.keys, changes.key_types);
 }
 
-void take_header(const segments::ImageHeader& header, MessageInfo& info) {
+void take_header(const segments::MessageHeader& header, MessageInfo& info) {
   info.kind = header.spec.kind;
   info.seed = header.seed;
   info.items = header.items;
@@ -106,11 +106,12 @@ Status read_part(std::span<const std::byte> bytes, MessageInfo& info) {
     info.kind = message.to.newest.kind;
     take_marks(message, info);
   } else if (segments::looks_like_changes(part.slice)) {
-    CUCKOO_ASSIGN_OR_RETURN(const FilterChanges changes,
-                            segments::decode_changes_header(part.slice, part.cut.total_bytes));
-    take_header(changes, info);
+    CUCKOO_ASSIGN_OR_RETURN(const segments::MessageHeader header,
+                            segments::decode_changes_header(
+                                segments::front_of_message(part.slice, part.cut.total_bytes)));
+    take_header(segments::changes_of(header), info);
   } else if (segments::looks_like_image(part.slice)) {
-    CUCKOO_ASSIGN_OR_RETURN(const segments::ImageHeader header,
+    CUCKOO_ASSIGN_OR_RETURN(const segments::MessageHeader header,
                             segments::decode_image_header(
                                 segments::front_of_message(part.slice, part.cut.total_bytes)));
     take_header(header, info);

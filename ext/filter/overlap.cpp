@@ -106,7 +106,7 @@ HashReader reader_of(const Contents& contents) {
 HashedKeys keys_of_image(std::span<const std::byte> bytes, const Poll& poll) {
   HashedKeys found;
   found.name = "the image";
-  const auto take_header = [&found](const segments::ImageHeader& header, uint64_t types) {
+  const auto take_header = [&found](const segments::MessageHeader& header, uint64_t types) {
     found.seed = header.seed;
     found.width = header.width;
     found.keys = {header.keys, types};
@@ -126,7 +126,7 @@ HashedKeys keys_of_image(std::span<const std::byte> bytes, const Poll& poll) {
     }
     return found;
   }
-  const segments::ImageHeader header = expect_good(segments::decode_image_header(bytes));
+  const segments::MessageHeader header = expect_good(segments::decode_image_header(bytes));
   expect_hashes(header.with_hashes);
   take_header(header, header.key_types);
   Contents contents;

@@ -36,8 +36,8 @@ std::vector<std::byte> WindowMessages::mark() {
 
 // Adds what only the table knows.
 void WindowMessages::put_common(WindowMessage& message) const {
-  const segments::ImageHeader common = image_header(message.common.spec, message.common.width,
-                                                    message.common.seed, live_.key_domain());
+  const segments::MessageHeader common = image_header(message.common.spec, message.common.width,
+                                                      message.common.seed, live_.key_domain());
   message.common = common;
 }
 

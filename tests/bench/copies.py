@@ -73,7 +73,7 @@ def live(extension, folder, keys, share, replaced, rounds):
         marks = [db.execute("SELECT filter_mark('f')").fetchone()[0] for db in (origin, copy)]
         assert marks[0] == marks[1], round_
         sizes.append(len(message))
-        images += message[:4] != b"CKCH"
+        images += not message[5] & 8
     print(f"{keys:>11,} {'replaced' if replaced else 'added':>9} {share:5.0%}   {load:7.2f}"
           f" {len(image) / 1e6:8.2f} {made * 1e3:8.1f} {taken * 1e3:8.1f}"
           f" {images:4d}/{rounds} {sum(sizes) / rounds / 1e3:9.1f} {max(sizes) / 1e3:9.1f}"

@@ -175,7 +175,7 @@ class Router:
         known = one(self.db, "SELECT coalesce(max(n), 0) FROM recent")
         message = self.machines[name].call("changes", one(self.db, "SELECT filter_mark(?)", name))
         meanwhile()
-        is_image = message.startswith(b"CKI3")
+        is_image = not message[5] & 8
         self.shipped["images" if is_image else "changes"] += len(message)
         for _ in range(2 if twice else 1):
             self.db.execute(f"INSERT INTO {name}({name}, id) VALUES ('apply', ?)", (message,))

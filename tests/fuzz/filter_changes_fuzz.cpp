@@ -3,6 +3,7 @@
 #include "core/segments/changes.hpp"
 #include "core/segments/image.hpp"
 #include "core/segments/log_row.hpp"
+#include "core/segments/message_header.hpp"
 #include "core/segments/message_part.hpp"
 
 #include <algorithm>
@@ -16,44 +17,47 @@ namespace {
 using test::Bytes;
 using test::put_crc;
 
-// Where they are in changes (FORMAT.md, "Changes").
-constexpr size_t kEntriesAt = 16;
-constexpr size_t kCountsAt = 40;
-constexpr size_t kFromAt = 56;
-constexpr size_t kToAt = kFromAt + kMarkBytes;
-constexpr size_t kHeaderBytes = kToAt + kMarkBytes;
-// … and in a mark.
-constexpr size_t kWidthAt = 6;
-constexpr size_t kPositionAt = 16;
-constexpr size_t kChainAt = 24;
+// Where they are in changes (FORMAT.md, "Images and changes").
+constexpr size_t kEntriesAt = 40;
+constexpr size_t kCountsAt = 48;
+constexpr size_t kWidthAt = 64;
+constexpr size_t kPositionAt = 152;
+constexpr size_t kChainAt = 160;
+constexpr size_t kFromPositionAt = 168;
+constexpr size_t kFromChainAt = 176;
 
-// Makes the second mark that to which the entries lead, and all checksums right.
+// Makes the second mark that to which the entries lead, and the checksums of the entries right; if
+// there are no pieces, also that of the message.
 void lead_to_mark(Bytes& bytes) {
-  const auto width = static_cast<HashWidth>(bytes[kFromAt + kWidthAt]);
+  const auto width = static_cast<HashWidth>(bytes[kWidthAt]);
   const size_t entry_bytes = log_entry_bytes(width);
   const uint64_t entries = load_le<uint64_t>(&bytes[kEntriesAt]);
-  const uint64_t rest = bytes.size() - kHeaderBytes;
-  if (entries <= rest && entries * entry_bytes <= rest) {
-    size_t count_at = kHeaderBytes + entries * entry_bytes;
-    uint64_t counts = load_le<uint64_t>(&bytes[kCountsAt]);
-    auto chain = load_le<uint64_t>(&bytes[kFromAt + kChainAt]);
-    for (uint64_t i = 0; i < entries; ++i) {
-      uint64_t copies = 1;
-      if (counts > 0 && count_at + 8 <= bytes.size() && load_le<uint32_t>(&bytes[count_at]) == i) {
-        copies = load_le<uint32_t>(&bytes[count_at + 4]);
-        count_at += 8;
-        --counts;
-      }
-      chain = chain_with_entry(chain, load_log_entry(&bytes[kHeaderBytes + i * entry_bytes], width),
-                               copies);
-    }
-    store_le(&bytes[kToAt + kChainAt], chain);
-    store_le(&bytes[kToAt + kPositionAt],
-             load_le<uint64_t>(&bytes[kFromAt + kPositionAt]) + entries);
+  const uint64_t counts = load_le<uint64_t>(&bytes[kCountsAt]);
+  const uint64_t rest = bytes.size() - kMessageHeaderBytes - 8;
+  if (entries > rest || counts > entries || entries * entry_bytes + counts * 8 > rest) {
+    return;
   }
-  put_crc(std::span(bytes).subspan(kFromAt, kMarkBytes));
-  put_crc(std::span(bytes).subspan(kToAt, kMarkBytes));
-  put_crc(bytes);
+  size_t count_at = kMessageHeaderBytes + entries * entry_bytes;
+  const size_t end = count_at + counts * 8;
+  auto chain = load_le<uint64_t>(&bytes[kFromChainAt]);
+  for (uint64_t i = 0; i < entries; ++i) {
+    uint64_t copies = 1;
+    if (count_at < end && load_le<uint32_t>(&bytes[count_at]) == i) {
+      copies = load_le<uint32_t>(&bytes[count_at + 4]);
+      count_at += 8;
+    }
+    chain = chain_with_entry(
+        chain, load_log_entry(&bytes[kMessageHeaderBytes + i * entry_bytes], width), copies);
+  }
+  store_le(&bytes[kChainAt], chain);
+  store_le(&bytes[kPositionAt], load_le<uint64_t>(&bytes[kFromPositionAt]) + entries);
+  store_le(&bytes[end],
+           crc32c(std::span(bytes).subspan(kMessageHeaderBytes, end - kMessageHeaderBytes)));
+  const uint32_t crc =
+      crc32c(std::span(bytes).subspan(end, 4), crc32c(std::span(bytes).first(kMessageHeaderBytes)));
+  if (end + 8 == bytes.size()) {
+    store_le(&bytes[end + 4], crc);
+  }
 }
 
 void examine_changes(std::span<const std::byte> bytes) {
@@ -99,7 +103,8 @@ void examine_part(std::span<const std::byte> bytes) {
   REQUIRE(part.value().slice.size() == cut.bytes_of(part.value().index));
   const Bytes again = encode_part(part.value());
   REQUIRE(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()));
-  const Result<FilterChanges> header = decode_changes_header(part.value().slice, cut.total_bytes);
+  const Result<MessageHeader> header =
+      decode_changes_header(front_of_message(part.value().slice, cut.total_bytes));
   REQUIRE(header.ok() || !header.error().message.empty());
   // The same whether they are in memory or read a range at a time.
   const std::span<const std::byte> slice = part.value().slice;
@@ -139,7 +144,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes bytes(input.begin(), input.end());
   put_crc(bytes);
   examine_mark(bytes);
-  if (size >= kHeaderBytes + 4) {
+  if (size >= kMessageHeaderBytes + 8) {
     lead_to_mark(bytes);
   }
   examine_changes(bytes);

@@ -7,7 +7,7 @@
 #include "core/base/mix.hpp"
 #include "core/filter/bucket.hpp"
 #include "core/filter/cell_layout.hpp"
-#include "core/segments/image_header.hpp"
+#include "core/segments/message_header.hpp"
 #include "tests/fuzz/fuzz_input.hpp"
 
 namespace cuckoo::segments {
@@ -16,13 +16,13 @@ namespace {
 using test::Bytes;
 using test::put_crc;
 
-// Fields of the header and of a piece's (FORMAT.md, "Images").
+// Fields of the header and of a piece's (FORMAT.md, "Images and changes").
+constexpr size_t kFlagsAt = 5;
 constexpr size_t kLengthAt = 8;
-constexpr size_t kKindAt = 16;
-constexpr size_t kFlagsAt = 19;
-constexpr size_t kItemsAt = 56;
-constexpr size_t kHashCountAt = 64;
-constexpr size_t kPiecesAt = 72;
+constexpr size_t kItemsAt = 16;
+constexpr size_t kHashCountAt = 24;
+constexpr size_t kPiecesAt = 32;
+constexpr size_t kKindAt = 56;
 constexpr size_t kDetailAt = 1;
 constexpr size_t kShapeAt = 2;
 constexpr size_t kOverflowCellsAt = 4;
@@ -43,8 +43,8 @@ bool read_pieces(std::span<const std::byte> bytes, bool with_hashes, uint32_t pa
   return status.ok();
 }
 
-Bytes encode(const ImageHeader& header, const std::vector<Piece>& pieces) {
-  ImageWriter writer(header, UINT64_MAX);
+Bytes encode(const MessageHeader& header, const std::vector<Piece>& pieces) {
+  MessageWriter writer(header, UINT64_MAX);
   for (const Piece& piece : pieces) {
     REQUIRE(writer.add(piece).ok());
   }
@@ -52,7 +52,7 @@ Bytes encode(const ImageHeader& header, const std::vector<Piece>& pieces) {
   return writer.finish();
 }
 
-void examine_pieces(const ImageHeader& header, const std::vector<Piece>& pieces) {
+void examine_pieces(const MessageHeader& header, const std::vector<Piece>& pieces) {
   REQUIRE(pieces.size() == header.pieces);
   uint64_t hashes = 0;
   for (const Piece& piece : pieces) {
@@ -68,7 +68,7 @@ void examine_pieces(const ImageHeader& header, const std::vector<Piece>& pieces)
 }
 
 void examine(std::span<const std::byte> bytes) {
-  const Result<ImageHeader> header = decode_image_header(bytes);
+  const Result<MessageHeader> header = decode_image_header(bytes);
   REQUIRE(!header.ok() || looks_like_image(bytes));
   Result<Image> image = decode_image(bytes);
   if (!image.ok()) {
@@ -194,7 +194,7 @@ void repair(Bytes& bytes) {
               (bytes[kFlagsAt] & std::byte{1}) != std::byte{0}};
   Bytes crcs;
   uint64_t pieces = 0;
-  size_t at = kImageHeaderBytes;
+  size_t at = kMessageHeaderBytes;
   for (size_t length = 0; (length = repair_piece(bytes, at, frame)) > 0; ++pieces) {
     at += length;
     const auto crc = bytes.begin() + static_cast<std::ptrdiff_t>(at - kImageCrcBytes);
@@ -207,7 +207,7 @@ void repair(Bytes& bytes) {
     store_le(&bytes[kItemsAt], frame.items);
   }
   store_le(&bytes[kHashCountAt], frame.hashes);
-  const uint32_t crc = crc32c(crcs, crc32c(std::span(bytes).first(kImageHeaderBytes)));
+  const uint32_t crc = crc32c(crcs, crc32c(std::span(bytes).first(kMessageHeaderBytes)));
   store_le(&bytes[at], crc);
 }
 
@@ -218,7 +218,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cuckoo::segments;
   const std::span<const std::byte> input = cuckoo::test::as_input(data, size);
   examine(input);
-  if (size >= kImageHeaderBytes + kLeastPieceBytes + kImageCrcBytes) {
+  if (size >= kMessageHeaderBytes + kLeastPieceBytes + kImageCrcBytes) {
     cuckoo::test::Bytes bytes(input.begin(), input.end());
     repair(bytes);
     examine(bytes);

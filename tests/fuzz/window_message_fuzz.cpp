@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/segments/filter_window.hpp"
-#include "core/segments/image_header.hpp"
+#include "core/segments/message_header.hpp"
 #include "tests/fuzz/fuzz_blocks.hpp"
 #include "tests/fuzz/fuzz_input.hpp"
 
@@ -22,9 +22,6 @@ constexpr size_t kToAt = 32;
 constexpr size_t kFromAt = kToAt + kWindowMarkBytes;
 constexpr size_t kHeaderBytes = kFromAt + kWindowMarkBytes;
 constexpr size_t kNewestAt = 16;  // in a mark
-// … and in changes.
-constexpr size_t kChangesFromAt = 56;
-constexpr size_t kChangesStreamAt = kChangesFromAt + 2 * kMarkBytes;
 
 // Are all pieces good?
 bool read_pieces(const WindowMessage& message) {
@@ -111,14 +108,6 @@ void repair_mark(std::span<std::byte> bytes) {
   put_crc(bytes);
 }
 
-void repair_section(std::span<std::byte> bytes) {
-  if (looks_like_changes(bytes) && bytes.size() > kChangesStreamAt + 4) {
-    put_crc(bytes.subspan(kChangesFromAt, kMarkBytes));
-    put_crc(bytes.subspan(kChangesFromAt + kMarkBytes, kMarkBytes));
-    put_crc(bytes);
-  }
-}
-
 // Sections are taken until one has no length; what is after them is cut off.
 void repair(Bytes& bytes) {
   repair_mark(std::span(bytes).subspan(kToAt, kWindowMarkBytes));
@@ -133,8 +122,7 @@ void repair(Bytes& bytes) {
     if (length < 4 || length > bytes.size() - at - 20) {
       break;
     }
-    const std::span<std::byte> content = std::span(bytes).subspan(at + 16, length);
-    repair_section(content);
+    const std::span<const std::byte> content = std::span(bytes).subspan(at + 16, length);
     checked.insert(checked.end(), &bytes[at], &bytes[at] + 16);
     checked.insert(checked.end(), content.end() - 4, content.end());
     at += 16 + length;

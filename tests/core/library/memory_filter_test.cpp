@@ -39,7 +39,7 @@ TEST(MemoryFilter, I2_changes_leave_no_memory_behind) {
 // If a table converted or folded its keys before it hashed them, its image is refused here.
 TEST(MemoryFilter, takes_no_image_of_keys_that_a_table_changed) {
   const auto image_of = [](const KeyForm& keys) {
-    segments::ImageHeader header = segments::image_header({}, HashWidth::k47Bits, 1, keys, 0);
+    segments::MessageHeader header = segments::image_header({}, HashWidth::k47Bits, 1, keys, 0);
     header.capacity = 1000;
     const segments::PieceSource empty = [](const segments::PieceSink& sink) -> Status {
       segments::Piece piece;

@@ -322,12 +322,12 @@ TEST_P(FilterFileChanges, I8_a_copy_of_cells_has_the_rate_of_an_origin_that_outg
     Site origin(options(true, 60));
     add_to(origin, counts, 0, 50);
     const std::unique_ptr<Site> copy = image_of(origin, options(growth, 1));
-    add_to(origin, counts, 50, 250);
+    add_to(origin, counts, 50, 74);
     const FilterChanges changes = origin.changes_since(copy->mark());
     ASSERT_FALSE(changes.pieces) << "it folded nothing";
     EXPECT_TRUE(copy->apply(changes));
     const auto expect_rate = [&](Site& site) {
-      for (uint64_t i = 0; i < 250; ++i) {
+      for (uint64_t i = 0; i < 74; ++i) {
         ASSERT_TRUE(site.has(nth_key(i))) << i;
       }
       uint64_t wrong = 0;
@@ -344,12 +344,68 @@ TEST_P(FilterFileChanges, I8_a_copy_of_cells_has_the_rate_of_an_origin_that_outg
     const std::unique_ptr<Site> of_copy = image_of(*copy, options(growth, 1));
     expect_ok((*copy)->fold_all());  // now the pages are too full
     for (const Site* const site : {copy.get(), of_copy.get()}) {
-      for (uint64_t i = 0; i < 250; ++i) {
+      for (uint64_t i = 0; i < 74; ++i) {
         ASSERT_TRUE(site->has(nth_key(i))) << i;
       }
       EXPECT_EQ((*site)->items(), origin->items());
     }
     copy->commit();
+    copy->expect_good();
+  }
+}
+
+// A small origin may hold many more keys than it was made for before it is their segment's turn.
+TEST_P(FilterFileChanges, bring_a_small_segment_that_outgrew_by_far) {
+  Counts counts;
+  Site origin(options(true, 5));
+  add_to(origin, counts, 0, 4);
+  const std::unique_ptr<Site> copy = image_of(origin, options(false, 1));
+  for (uint64_t keys = 4; keys < 244; keys += 20) {
+    add_to(origin, counts, keys, keys + 20);
+    EXPECT_TRUE(copy->apply(origin.changes_since(copy->mark())));
+    copy->commit();
+    EXPECT_EQ(copy->mark(), origin.mark());
+  }
+  const std::unique_ptr<Site> of_copy = image_of(*copy, options(false, 1));
+  for (const Site* const site : {copy.get(), of_copy.get()}) {
+    test::expect_all(*site->file, 244);
+    uint64_t wrong = 0;
+    for (uint64_t i = 0; i < 20000; ++i) {
+      wrong += site->has(nth_key(1'000'000 + i)) ? 1 : 0;
+    }
+    EXPECT_LE(wrong, 20u);
+    site->expect_good();
+  }
+}
+
+// A message that has nothing to say is short, also just after a load made all segments.
+TEST_P(FilterFileChanges, are_short_after_a_load) {
+  Site origin(options(true, 1000));
+  expect_ok(test::add_and_commit(*origin.file, 0, 30000));
+  const FilterMark mark = origin.mark();
+  EXPECT_EQ(encoded(*must(origin->changes_since(mark))).size(), 192u);
+  expect_ok(test::add_and_commit(*origin.file, 30000, 30001));
+  EXPECT_LE(encoded(*must(origin->changes_since(mark))).size(), 200u);
+}
+
+// In a copy without hashes, too, the pages do not depend on when somebody asked: copies of one key
+// fill no slots.
+TEST_P(FilterFileChanges, I7_of_a_key_with_many_copies_leave_a_copy_that_is_good) {
+  if (!multiset()) {
+    return;
+  }
+  Site origin(options(true, 50));
+  for (int i = 0; i < 60; ++i) {
+    expect_ok(origin->insert(nth_key(0)));
+  }
+  origin.commit();
+  const std::unique_ptr<Site> copy = image_of(origin, options(false, 1));
+  for (uint64_t i = 1; i < 8; ++i) {
+    expect_ok(origin->insert(nth_key(i)));
+    origin.commit();
+    EXPECT_TRUE(copy->apply(origin.changes_since(copy->mark())));
+    copy->commit();
+    EXPECT_TRUE(copy->has(nth_key(i)));
     copy->expect_good();
   }
 }

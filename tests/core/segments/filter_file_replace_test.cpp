@@ -223,6 +223,18 @@ TEST(FilterFileImportMarks, lead_on_from_the_mark_of_the_contents) {
   expect_ok(other.check());
 }
 
+// A log that began there would soon come to positions that no mark has.
+TEST(FilterFileImportMarks, are_not_taken_if_their_position_is_far_away) {
+  FilledFile from(small_segments(FilterKind::kCuckoo), 0, 300);
+  HeldPieces pieces(from.file.contents(true));
+  pieces.contents.mark->position = kMostMarkedPosition;
+  FilledFile to(small_segments(FilterKind::kCuckoo));
+  expect_ok(to.file.import(to.file.options(), pieces.contents));
+  to.commit();
+  EXPECT_NE(to.file.mark().value(), pieces.contents.mark);
+  EXPECT_LE(to.file.mark().value()->position, 300u);
+}
+
 TEST(FilterFileImportMarks, survive_a_rebuild) {
   FilledFile from(small_segments(FilterKind::kCuckoo), 0, 3000);
   HeldPieces pieces(from.file.contents(true));

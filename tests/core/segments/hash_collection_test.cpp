@@ -65,7 +65,7 @@ Built taken(Result<Contents> contents) {
 }
 
 Bytes image_of(const Built& built, const FilterSpec& spec, HashWidth width = kWidth) {
-  ImageHeader header;
+  MessageHeader header;
   header.spec = spec;
   header.width = width;
   header.capacity = built.contents.capacity;

@@ -1,12 +1,12 @@
 // Images that were cut, changed or made up: refused, or filters that hold together.
-#include "core/segments/image_header.hpp"
+#include "core/segments/message_header.hpp"
 #include "tests/core/segments/image_samples.hpp"
 
 namespace cuckoo::segments {
 namespace segments_image_damage_test {
 namespace {
 
-constexpr size_t kHeader = 136;
+constexpr size_t kHeader = 184;
 constexpr size_t kPiece = 64;
 
 std::string refusal(const Bytes& bytes) {
@@ -34,24 +34,27 @@ TEST(ImageDamage, bytes_that_are_no_image_are_told_apart) {
   EXPECT_FALSE(looks_like_image({}));
   EXPECT_FALSE(looks_like_image(text_bytes("CKI")));
   EXPECT_FALSE(looks_like_image(text_bytes("CKFRxxxx")));
-  EXPECT_TRUE(looks_like_image(text_bytes("CKI3")));
-  EXPECT_EQ(refusal({}), "image cut off: 0 bytes, expected at least 208");
-  EXPECT_EQ(refusal(text_bytes("CKI3")), "image cut off: 4 bytes, expected at least 208");
+  EXPECT_TRUE(looks_like_image(text_bytes("CKMS")));
+  EXPECT_EQ(refusal({}), "image or changes cut off: 0 bytes, expected at least 188");
+  EXPECT_EQ(refusal(text_bytes("CKMS")),
+            "image or changes cut off: 4 bytes, expected at least 188");
   EXPECT_EQ(refusal(text_bytes("SQLite format 3")),
-            "bytes that are no image of a filter, expected CKI3 at the start");
+            "bytes that are no image or changes of a filter, expected CKMS at the start");
 }
 
 TEST(ImageDamage, older_and_newer_formats_are_named) {
   EXPECT_TRUE(looks_like_image(text_bytes("CKIM")));
-  for (const char* text : {"CKIM", "CKIM\1\0\0\0 and what follows"}) {
+  EXPECT_TRUE(looks_like_image(text_bytes("CKI3")));
+  EXPECT_TRUE(looks_like_changes(text_bytes("CKCH")));
+  for (const char* text : {"CKIM", "CKI3", "CKCH", "CKIM\1\0\0\0 and what follows"}) {
     EXPECT_EQ(refusal(text_bytes(text)),
-              "image made by a version before the first release: make it anew");
+              "image or changes made by a version before the first release: make them anew");
   }
   Bytes bytes = pieces_image(pieces_named("cuckoo"));
-  store_le(&bytes[4], uint32_t{7});
+  store_le(&bytes[4], uint8_t{7});
   for (const size_t size : {bytes.size(), size_t{8}}) {
     const Bytes cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
-    EXPECT_EQ(refusal(cut), "image of format 7, this version reads format 3");
+    EXPECT_EQ(refusal(cut), "image or changes of format 7, this version reads format 4");
   }
 }
 
@@ -68,7 +71,7 @@ TEST(ImageDamage, every_other_length_is_found) {
     }
     Bytes longer = bytes;
     longer.push_back(std::byte{0});
-    EXPECT_EQ(refusal(longer), "image too long: " + segments::grouped(longer.size()) +
+    EXPECT_EQ(refusal(longer), "image or changes too long: " + segments::grouped(longer.size()) +
                                    " bytes, expected " + segments::grouped(bytes.size()));
   }
 }
@@ -102,35 +105,50 @@ TEST(ImageDamage, headers_out_of_range_are_refused) {
     uint64_t value;
     size_t bytes;
   } kCases[] = {
-      {"kind", "cuckoo", 16, 9, 1},
-      {"width", "cuckoo", 17, 48, 1},
-      {"no key columns", "cuckoo", 18, 0, 1},
-      {"nine key columns", "cuckoo", 18, 9, 1},
-      {"flags", "cuckoo", 19, 4, 1},
-      {"a mark that is none", "cuckoo", 19, 2, 1},
-      {"hashes of a legacy filter", "legacy", 19, 1, 1},
-      {"hashes that are not there", "cuckoo", 19, 1, 1},
-      {"hashes that are there", "bloom_hashes", 19, 0, 1},
-      {"fingerprint bits", "cuckoo_bits", 20, 33, 2},
-      {"capacity 0", "cuckoo", 48, 0, 8},
-      {"capacity", "cuckoo", 48, (uint64_t{1} << 40) + 1, 8},
-      {"capacity for which the cells are too few", "cuckoo", 48, 1 << 20, 8},
-      {"items", "cuckoo", 56, 1, 8},
-      {"items of a set", "bloom", 56, UINT64_MAX, 8},
-      {"hash count", "bloom_hashes", 64, 41, 8},
-      {"more hashes than bytes", "bloom_hashes", 64, UINT64_MAX, 8},
-      {"no pieces", "cuckoo", 72, 0, 8},
-      {"one piece more", "cuckoo", 72, 2, 8},
-      {"one piece less", "cuckoo_pieces", 72, 3, 8},
-      {"pieces", "cuckoo", 72, UINT64_MAX, 8},
-      {"affinity", "cuckoo", 80, 5, 1},
-      {"affinity of a column that is not there", "cuckoo", 83, 0x10, 1},
-      {"types of a column that is not there", "cuckoo", 85, 1, 1},
-      {"collation", "cuckoo", 92, 3, 1},
-      {"collation of a column that is not there", "cuckoo", 93, 0x40, 1},
-      {"bytes without a meaning", "cuckoo", 94, 1, 2},
-      {"bytes where no mark is", "cuckoo", 110, 1, 1},
-      {"mark", "cuckoo_marked", 106, 1, 1},
+      {"flags", "cuckoo", 5, 32, 1},
+      {"a mark that is none", "cuckoo", 5, 8, 1},
+      {"whole", "cuckoo", 5, 16, 1},
+      {"each once of a set", "bloom", 5, 4, 1},
+      {"hashes of a legacy filter", "legacy", 5, 1, 1},
+      {"hashes that are not there", "cuckoo", 5, 1, 1},
+      {"hashes that are there", "bloom_hashes", 5, 0, 1},
+      {"mark without its flag", "cuckoo_marked", 5, 0, 1},
+      {"fields", "cuckoo", 6, 20, 1},
+      {"more fields", "cuckoo", 6, 22, 1},
+      {"zero", "cuckoo", 7, 1, 1},
+      {"items", "cuckoo", 16, 1, 8},
+      {"items of a set", "bloom", 16, UINT64_MAX, 8},
+      {"hash count", "bloom_hashes", 24, 41, 8},
+      {"more hashes than bytes", "bloom_hashes", 24, UINT64_MAX, 8},
+      {"no pieces", "cuckoo", 32, 0, 8},
+      {"one piece more", "cuckoo", 32, 2, 8},
+      {"one piece less", "cuckoo_pieces", 32, 3, 8},
+      {"pieces", "cuckoo", 32, UINT64_MAX, 8},
+      {"entries", "cuckoo", 40, 1, 8},
+      {"counts", "cuckoo", 48, 1, 8},
+      {"kind", "cuckoo", 56, 9, 8},
+      {"large kind", "cuckoo", 56, 257, 8},
+      {"width", "cuckoo", 64, 48, 8},
+      {"capacity 0", "cuckoo", 80, 0, 8},
+      {"capacity", "cuckoo", 80, (uint64_t{1} << 40) + 1, 8},
+      {"capacity for which the cells are too few", "cuckoo", 80, 1 << 20, 8},
+      {"no key columns", "cuckoo", 88, 0, 8},
+      {"nine key columns", "cuckoo", 88, 9, 8},
+      {"many key columns", "cuckoo", 88, 257, 8},
+      {"affinity", "cuckoo", 96, 5, 8},
+      {"affinity of a column that is not there", "cuckoo", 99, 0x10, 1},
+      {"large affinities", "cuckoo", 96, (uint64_t{1} << 32) + 2, 8},
+      {"collation", "cuckoo", 104, 3, 8},
+      {"collation of a column that is not there", "cuckoo", 105, 0x40, 1},
+      {"large collations", "cuckoo", 104, (1 << 16) + 1, 8},
+      {"types of a column that is not there", "cuckoo", 113, 1, 1},
+      {"fingerprint bits", "cuckoo_bits", 128, 33, 8},
+      {"large fingerprint bits", "cuckoo_bits", 128, (uint64_t{1} << 32) + 8, 8},
+      {"position where no mark is", "cuckoo", 152, 1, 8},
+      {"chain value where no mark is", "cuckoo", 160, 1, 8},
+      {"large position", "cuckoo_marked", 152, (uint64_t{1} << 59) + 1, 8},
+      {"position before an image", "cuckoo", 168, 1, 8},
+      {"chain value before an image", "cuckoo", 176, 1, 8},
   };
   for (const auto& [what, name, at, value, bytes] : kCases) {
     EXPECT_NE(refusal(with_number(name, at, value, bytes)), "") << what;
@@ -322,7 +340,7 @@ TEST(ImageDamage, hashes_of_another_filter_are_found) {
 // What gets through the checks is a filter that holds together, and an image of it has these bytes.
 void expect_refused_or_sound(const Bytes& bytes) {
   const Result<Image> image = decode_image(bytes);
-  const Result<ImageHeader> header = decode_image_header(bytes);
+  const Result<MessageHeader> header = decode_image_header(bytes);
   if (header.ok() && header.value().with_hashes) {
     (void)hash_refusal(bytes);
   }

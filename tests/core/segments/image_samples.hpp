@@ -19,6 +19,7 @@
 #include "core/filter/cell_layout.hpp"
 #include "core/filter/legacy_bloom.hpp"
 #include "core/segments/image.hpp"
+#include "core/segments/message_header.hpp"
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo::test {
@@ -98,7 +99,7 @@ inline std::vector<segments::NetHash> sample_entries(const PiecesSample& sample)
 }
 
 struct BuiltPieces {
-  segments::ImageHeader header;
+  segments::MessageHeader header;
   std::vector<segments::Piece> pieces;
 };
 
@@ -142,7 +143,7 @@ inline BuiltPieces build_pieces(const PiecesSample& sample,
     built.header.hash_count += sample.with_hashes ? built.pieces.back().hashes.size() : 0;
     prefix = last_of_piece(prefix, depth) + 1;
   }
-  segments::ImageHeader& header = built.header;
+  segments::MessageHeader& header = built.header;
   header.keys = {1, 2, 1};
   header.key_types = 4 | 16;
   header.spec = sample.spec;
@@ -159,7 +160,7 @@ inline BuiltPieces build_pieces(const PiecesSample& sample,
 }
 
 inline Result<Bytes> encode_pieces(const BuiltPieces& built, uint64_t limit = 1'000'000'000) {
-  segments::ImageWriter writer(built.header, limit);
+  segments::MessageWriter writer(built.header, limit);
   for (const segments::Piece& piece : built.pieces) {
     CUCKOO_TRY(writer.add(piece));
   }
@@ -187,12 +188,12 @@ inline Result<Bytes> encode_pieces_again(const Bytes& bytes,
 // Puts the checksums of all pieces and of the image right. Returns false if its frame leads
 // nowhere.
 inline bool put_crcs_right(Bytes& bytes) {
-  constexpr size_t kHeader = 136;
+  constexpr size_t kHeader = segments::kMessageHeaderBytes;
   constexpr size_t kPiece = 64;
   if (bytes.size() < kHeader + kPiece + 8) {
     return false;
   }
-  const Result<segments::ImageHeader> header = segments::decode_image_header(bytes);
+  const Result<segments::MessageHeader> header = segments::decode_image_header(bytes);
   if (!header.ok()) {
     return false;
   }
@@ -234,67 +235,68 @@ inline bool put_crcs_right(Bytes& bytes) {
 struct BadHeader {
   const char* what;
   const char* name;
-  std::function<void(segments::ImageHeader&)> change;
+  std::function<void(segments::MessageHeader&)> change;
 };
 
 inline const std::vector<BadHeader>& bad_headers() {
-  using segments::ImageHeader;
+  using segments::MessageHeader;
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   static const std::vector<BadHeader> cases = {
-      {"no rate", "cuckoo", [](ImageHeader& h) { h.spec.rate = 0; }},
-      {"negative rate", "cuckoo", [](ImageHeader& h) { h.spec.rate = -0.01; }},
-      {"large rate", "bloom", [](ImageHeader& h) { h.spec.rate = 0.26; }},
-      {"tiny rate", "bloom", [](ImageHeader& h) { h.spec.rate = 1e-12; }},
-      {"rate is NaN", "bloom", [](ImageHeader& h) { h.spec.rate = kNaN; }},
-      {"3 fingerprint bits", "cuckoo_bits", [](ImageHeader& h) { h.spec.fingerprint_bits = 3; }},
-      {"33 fingerprint bits", "cuckoo_bits", [](ImageHeader& h) { h.spec.fingerprint_bits = 33; }},
+      {"no rate", "cuckoo", [](MessageHeader& h) { h.spec.rate = 0; }},
+      {"negative rate", "cuckoo", [](MessageHeader& h) { h.spec.rate = -0.01; }},
+      {"large rate", "bloom", [](MessageHeader& h) { h.spec.rate = 0.26; }},
+      {"tiny rate", "bloom", [](MessageHeader& h) { h.spec.rate = 1e-12; }},
+      {"rate is NaN", "bloom", [](MessageHeader& h) { h.spec.rate = kNaN; }},
+      {"3 fingerprint bits", "cuckoo_bits", [](MessageHeader& h) { h.spec.fingerprint_bits = 3; }},
+      {"33 fingerprint bits", "cuckoo_bits",
+       [](MessageHeader& h) { h.spec.fingerprint_bits = 33; }},
       {"65540 fingerprint bits", "cuckoo_bits",
-       [](ImageHeader& h) { h.spec.fingerprint_bits = 65540; }},
+       [](MessageHeader& h) { h.spec.fingerprint_bits = 65540; }},
       {"fingerprint bits of a Bloom filter", "bloom",
-       [](ImageHeader& h) { h.spec.fingerprint_bits = 8; }},
-      {"129 bits per key", "bloom_bits", [](ImageHeader& h) { h.spec.bits_per_key = 129; }},
-      {"half a bit per key", "bloom_bits", [](ImageHeader& h) { h.spec.bits_per_key = 0.5; }},
-      {"bits per key are NaN", "bloom_bits", [](ImageHeader& h) { h.spec.bits_per_key = kNaN; }},
-      {"bits per key are -0", "bloom", [](ImageHeader& h) { h.spec.bits_per_key = -0.0; }},
+       [](MessageHeader& h) { h.spec.fingerprint_bits = 8; }},
+      {"129 bits per key", "bloom_bits", [](MessageHeader& h) { h.spec.bits_per_key = 129; }},
+      {"half a bit per key", "bloom_bits", [](MessageHeader& h) { h.spec.bits_per_key = 0.5; }},
+      {"bits per key are NaN", "bloom_bits", [](MessageHeader& h) { h.spec.bits_per_key = kNaN; }},
+      {"bits per key are -0", "bloom", [](MessageHeader& h) { h.spec.bits_per_key = -0.0; }},
       {"bits per key of a cuckoo filter", "cuckoo",
-       [](ImageHeader& h) { h.spec.bits_per_key = 8; }},
-      {"65 hashes", "bloom_bits", [](ImageHeader& h) { h.spec.hashes = 65; }},
-      {"65537 hashes", "bloom_bits", [](ImageHeader& h) { h.spec.hashes = 65537; }},
-      {"hashes of a cuckoo filter", "cuckoo", [](ImageHeader& h) { h.spec.hashes = 1; }},
-      {"width", "cuckoo", [](ImageHeader& h) { h.width = static_cast<HashWidth>(48); }},
+       [](MessageHeader& h) { h.spec.bits_per_key = 8; }},
+      {"65 hashes", "bloom_bits", [](MessageHeader& h) { h.spec.hashes = 65; }},
+      {"65537 hashes", "bloom_bits", [](MessageHeader& h) { h.spec.hashes = 65537; }},
+      {"hashes of a cuckoo filter", "cuckoo", [](MessageHeader& h) { h.spec.hashes = 1; }},
+      {"width", "cuckoo", [](MessageHeader& h) { h.width = static_cast<HashWidth>(48); }},
       {"no key columns", "cuckoo",
-       [](ImageHeader& h) {
+       [](MessageHeader& h) {
          h.keys = KeyForm{0, 0, 0};
        }},
       {"nine key columns", "cuckoo",
-       [](ImageHeader& h) {
+       [](MessageHeader& h) {
          h.keys = KeyForm{9, 0, 0};
        }},
       {"affinity", "cuckoo",
-       [](ImageHeader& h) {
+       [](MessageHeader& h) {
          h.keys = KeyForm{1, 5, 0};
        }},
       {"affinity of the second column", "cuckoo",
-       [](ImageHeader& h) {
+       [](MessageHeader& h) {
          h.keys = KeyForm{2, 0x50, 0};
        }},
       {"affinity of a further column", "cuckoo",
-       [](ImageHeader& h) {
+       [](MessageHeader& h) {
          h.keys = KeyForm{2, 0x100, 0};
        }},
-      {"types of a further column", "cuckoo", [](ImageHeader& h) { h.key_types = 256; }},
+      {"types of a further column", "cuckoo", [](MessageHeader& h) { h.key_types = 256; }},
       {"mark of another kind", "cuckoo_marked",
-       [](ImageHeader& h) { h.mark->kind = FilterKind::kBloom; }},
+       [](MessageHeader& h) { h.mark->kind = FilterKind::kBloom; }},
       {"mark of another width", "cuckoo_marked",
-       [](ImageHeader& h) { h.mark->width = HashWidth::k63Bits; }},
-      {"mark of another seed", "cuckoo_marked", [](ImageHeader& h) { ++h.mark->seed; }},
+       [](MessageHeader& h) { h.mark->width = HashWidth::k63Bits; }},
+      {"mark of another seed", "cuckoo_marked", [](MessageHeader& h) { ++h.mark->seed; }},
       {"collation", "cuckoo",
-       [](ImageHeader& h) {
+       [](MessageHeader& h) {
          h.keys = KeyForm{1, 0, 3};
        }},
-      {"no capacity", "cuckoo", [](ImageHeader& h) { h.capacity = 0; }},
-      {"capacity", "cuckoo", [](ImageHeader& h) { h.capacity = (uint64_t{1} << 40) + 1; }},
-      {"too many items", "bloom", [](ImageHeader& h) { h.items = segments::kMaxImageItems + 1; }},
+      {"no capacity", "cuckoo", [](MessageHeader& h) { h.capacity = 0; }},
+      {"capacity", "cuckoo", [](MessageHeader& h) { h.capacity = (uint64_t{1} << 40) + 1; }},
+      {"too many items", "bloom", [](MessageHeader& h) { h.items = segments::kMaxImageItems + 1; }},
   };
   return cases;
 }

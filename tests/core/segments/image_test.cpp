@@ -20,7 +20,7 @@ std::vector<NetHash> hashes_of(const Bytes& bytes) {
   return hashes;
 }
 
-void expect_same_header(const ImageHeader& a, const ImageHeader& b) {
+void expect_same_header(const MessageHeader& a, const MessageHeader& b) {
   EXPECT_EQ(a.spec.kind, b.spec.kind);
   EXPECT_EQ(a.spec.rate, b.spec.rate);
   EXPECT_EQ(a.spec.fingerprint_bits, b.spec.fingerprint_bits);
@@ -104,7 +104,7 @@ TEST(Image, pages_that_are_absent_are_zeros_and_an_empty_piece_has_no_cells) {
       "", {FilterKind::kBloom, 0.01}, 20000, 0, HashWidth::k47Bits, false, {1, 1}};
   BuiltPieces built = build_pieces(sample);
   const Bytes bytes = pieces_image(sample);
-  EXPECT_EQ(bytes.size(), 136U + 2 * 68U + 4U);
+  EXPECT_EQ(bytes.size(), 184U + 2 * 68U + 4U);
   built.pieces[0].filter = make_filter(sample.spec, sample.capacity, 64).value();
   EXPECT_EQ(encode_pieces(built).value(), bytes);
   // One key is in a page alone.
@@ -119,7 +119,7 @@ TEST(Image, I3_empty_pieces_take_little_memory_whatever_they_are_made_for) {
   PiecesSample sample = {"", {FilterKind::kCuckoo, 0.001}, uint64_t{1} << 24, 0};
   sample.depths.assign(256, 8);
   const Bytes bytes = pieces_image(sample);
-  EXPECT_EQ(bytes.size(), 136U + 256 * 68U + 4U);
+  EXPECT_EQ(bytes.size(), 184U + 256 * 68U + 4U);
   EXPECT_LT(must(decode_image(bytes)).pieces.memory_bytes(), 100 * bytes.size());
   sample.capacity = uint64_t{1} << 33;
   sample.depths = {0};
@@ -288,7 +288,7 @@ TEST(Image, wrong_hashes_are_not_encoded) {
 
 TEST(Image, pieces_that_do_not_follow_one_another_are_not_encoded) {
   BuiltPieces built = build_pieces(pieces_named("cuckoo_pieces"));
-  ImageWriter writer(built.header, kNoLimit);
+  MessageWriter writer(built.header, kNoLimit);
   EXPECT_FALSE(writer.add(built.pieces[1]).ok());
   ASSERT_TRUE(writer.add(built.pieces[0]).ok());
   EXPECT_FALSE(writer.add(built.pieces[0]).ok());

@@ -45,8 +45,8 @@ class Stream : public testing::TestWithParam<FilterKind> {
     ASSERT_TRUE(file_.flush().ok());
     file_.committed();
   }
-  ImageHeader header(const Contents& contents) {
-    ImageHeader header;
+  MessageHeader header(const Contents& contents) {
+    MessageHeader header;
     header.spec = file_.options().spec;
     header.width = file_.options().width;
     header.seed = file_.options().seed;
@@ -68,7 +68,7 @@ TEST_P(Stream, I1_gives_the_image) {
   ASSERT_GT(file_.segments(), 1U);
   for (const bool with_hashes : {false, true}) {
     const Contents contents = must(file_.contents(with_hashes));
-    const ImageHeader head = header(contents);
+    const MessageHeader head = header(contents);
     const Bytes whole = encode_image(head, contents.pieces, uint64_t{1} << 30).value();
     for (const uint64_t length : {uint64_t{1000}, uint64_t{65536}, uint64_t{1} << 30}) {
       MessageStream stream = must(MessageStream::of_image(head, contents));

@@ -47,7 +47,7 @@ TEST_F(OfSegmentMaker, as_many_as_there_is_room_for_become_one_of_the_same_capac
   EXPECT_EQ(header.items, 100U);
   EXPECT_EQ(header.run_entries, 100U);
   EXPECT_EQ(header.folded_to, 5U);
-  EXPECT_EQ(header.made_at, 5U);
+  EXPECT_EQ(header.made_at, 4U);
 }
 
 TEST_F(OfSegmentMaker, more_become_a_larger_one) {

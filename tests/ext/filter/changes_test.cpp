@@ -80,7 +80,7 @@ TEST_F(Changes, arguments_that_are_none_are_refused) {
   db.refuses(command("c", "apply", "'abc'"), {"c: apply takes what filter_changes() gave", "BLOB"});
   db.refuses(command("c", "apply", "NULL"), {"the origin gave nothing"});
   for (const char* none : {"x'00'", "x''", "zeroblob(300)"}) {
-    db.refuses(command("c", "apply", none), {"c: apply: ", "CKCH or CKI3"});
+    db.refuses(command("c", "apply", none), {"c: apply: ", "expected CKMS"});
   }
   db.refuses(command("c", "apply", "x'434B494D' || x'00'"), {"BLOB"});
   db.refuses(command("c", "apply", "x'434B494D00'"), {"before the first release"});
@@ -129,7 +129,8 @@ TEST_F(Changes, say_in_every_error_that_apply_was_the_command) {
   damaged[1000] = damaged[1000] == '0' ? '1' : '0';
   for (const std::string name : {"apply", "import", "merge"}) {
     db.refuses(command("c", name, damaged), {"c: " + name + ": ", "checksum"});
-    db.refuses(command("c", name, image.substr(0, 400) + "'"), {"c: " + name + ": image cut off"});
+    db.refuses(command("c", name, image.substr(0, 400) + "'"),
+               {"c: " + name + ": image or changes cut off"});
   }
   const std::string changes = changes_of(db, "o", mark);
   db.run("INSERT INTO c VALUES (5)");
@@ -200,7 +201,7 @@ TEST_F(Changes, a_transaction_takes_them_back) {
     // If a later row of the same statement fails, the changes are taken back, too.
     db.refuses(sql("INSERT INTO {}({}, key) SELECT 'apply', {} UNION ALL SELECT 'apply', x'00'",
                    copy, copy, changes),
-               {"CKCH"});
+               {"CKMS"});
     EXPECT_EQ(mark_of(db, copy), before);
     db.run(command(copy, "apply", changes));
     check(db, copy);

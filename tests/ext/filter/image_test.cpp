@@ -46,8 +46,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Image, testing::ValuesIn(kKinds), kParameterName
 // An image, as SQL shows it, without its mark and checksum: a log's chain value depends on where
 // its rows end.
 std::string unmarked(const std::string& image) {
-  constexpr size_t kMarkAt = 2 + 2 * 100;
-  constexpr size_t kMarkDigits = 2 * 36;
+  constexpr size_t kMarkAt = 2 + 2 * 152;
+  constexpr size_t kMarkDigits = 2 * 16;
   constexpr size_t kCrcDigits = 2 * 4 + 1;
   std::string rest = image;
   return rest.erase(rest.size() - kCrcDigits).erase(kMarkAt, kMarkDigits);

@@ -263,9 +263,9 @@ TEST_F(UnionOf, wide_and_narrow_hashes_is_narrow_where_that_is_enough) {
   EXPECT_EQ(found(1, 300), 300);
   EXPECT_EQ(info("items"), "700");
   EXPECT_EQ(info("log_entries"), "300") << "the same key has one hash";
-  db.gives("SELECT hex(substr(b, 18, 1)) FROM u", "2F");
+  db.gives("SELECT hex(substr(b, 65, 1)) FROM u", "2F");
   db.run("DELETE FROM i WHERE rowid IN (1, 3)");
-  db.gives("SELECT hex(substr(filter_union(b), 18, 1)) FROM i", "3F");
+  db.gives("SELECT hex(substr(filter_union(b), 65, 1)) FROM i", "3F");
 }
 
 TEST_F(UnionOf, narrow_hashes_is_refused_where_wide_ones_are_needed) {
@@ -302,7 +302,7 @@ TEST_F(UnionOf, some_without_hashes_has_none_and_needs_one_geometry) {
       ASSERT_LE(found(100001, 110000), 130);
     }
     if (build == "bloom_build") {
-      db.gives(sql("SELECT substr(b, 177, length(b) - 184) = substr(x, 177, length(b) - 184) FROM"
+      db.gives(sql("SELECT substr(b, 225, length(b) - 232) = substr(x, 225, length(b) - 232) FROM"
                    " u, (SELECT {} AS x)",
                    built(build, 1, 900, "0.01, 2000, 3")),
                1);
@@ -419,14 +419,14 @@ std::string image_of(FilterKind kind, uint64_t copies, int64_t first, int64_t ot
   };
   segments::Piece piece = piece_of(first);
   piece.hashes = piece_of(others).hashes;
-  segments::ImageHeader header;
+  segments::MessageHeader header;
   header.spec = spec;
   header.seed = kSeed;
   header.capacity = 100;
   header.items = piece.items;
   header.with_hashes = true;
   header.key_types = 1;
-  segments::ImageWriter writer(header, UINT64_MAX);
+  segments::MessageWriter writer(header, UINT64_MAX);
   EXPECT_TRUE(writer.add(piece).ok());
   return literal_of(writer.finish());
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/key_hash.hpp"
+#include "core/segments/mark.hpp"
 #include "tests/support/database.hpp"
 #include "tests/support/source_tree.hpp"
 
@@ -115,6 +116,15 @@ void expect_rows(const StoredRows& stored, const StoredRows& documented) {
   }
 }
 
+// Returns the number of eight bytes, the lowest first.
+uint64_t number_of(const std::string& hex) {
+  uint64_t number = 0;
+  for (size_t at = hex.size(); at > 0; at -= 2) {
+    number = (number << 8) | std::stoull(hex.substr(at - 2, 2), nullptr, 16);
+  }
+  return number;
+}
+
 TEST(Format, the_worked_example_is_what_the_extension_writes) {
   const Blocks blocks = format_blocks();
   Database db;
@@ -127,8 +137,11 @@ TEST(Format, the_worked_example_is_what_the_extension_writes) {
                                "SELECT 'seen_data ' || id, hex(block) FROM seen_data"}),
               documented);
   const std::string changes = documented_rows(blocks, "_changes").at("changes");
-  const std::string from = changes.substr(2 * 56, 2 * 36);
-  db.gives(sql("SELECT hex(filter_changes('seen', x'{}'))", from), changes);
+  segments::FilterMark from;
+  from.seed = 1;
+  from.position = number_of(changes.substr(2 * 168, 16));
+  from.chain = number_of(changes.substr(2 * 176, 16));
+  db.gives(sql("SELECT hex(filter_changes('seen', x'{}'))", segments::mark_text(from)), changes);
 }
 
 TEST(Format, the_example_image_is_what_an_aggregate_makes) {

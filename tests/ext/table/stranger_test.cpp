@@ -123,6 +123,37 @@ TEST(BlocksOfATable, are_its_own_under_any_name) {
   check(db, "h");
 }
 
+// The blocks of a table that was renamed have the salt of its first name.
+TEST(SaltOfATable, is_read_anew_when_another_table_gets_its_name_or_loses_it) {
+  TemporaryFolder folder;
+  const std::string path = folder.file("renamed.db");
+  QuickDatabase db(path);
+  for (const char* table : {"g", "h"}) {
+    db.run("CREATE VIRTUAL TABLE {} USING cuckoo_filter(seed = 1)", table);
+  }
+  db.run("INSERT INTO g VALUES (1), (5), (5); INSERT INTO h VALUES (7)");
+  QuickDatabase other(path);
+  const auto expect_g = [](QuickDatabase& in, int items, int key) {
+    in.gives("SELECT count(*) FROM g", items);
+    in.gives(sql("SELECT filter_contains('g', {})", std::to_string(key)), 1);
+    in.run("INSERT INTO g(g) VALUES ('check')");
+  };
+  expect_g(other, 3, 5);
+  db.run("BEGIN; SAVEPOINT s; DROP TABLE g; ALTER TABLE h RENAME TO g");
+  expect_g(db, 1, 7);
+  db.run("ROLLBACK TO s");
+  expect_g(db, 3, 5);
+  db.run("COMMIT");
+  expect_g(db, 3, 5);
+  db.run("BEGIN; DROP TABLE g; ALTER TABLE h RENAME TO g");
+  db.run("INSERT INTO g VALUES (8)");
+  db.run("ROLLBACK");
+  expect_g(db, 3, 5);
+  db.run("DROP TABLE g; ALTER TABLE h RENAME TO g");
+  expect_g(other, 1, 7);
+  expect_g(db, 1, 7);
+}
+
 }  // namespace
 }  // namespace table_stranger_test
 }  // namespace cuckoo::test

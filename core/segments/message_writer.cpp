@@ -9,7 +9,7 @@
 #include "core/filter/cell_layout.hpp"
 #include "core/filter/sizing.hpp"
 #include "core/segments/image.hpp"
-#include "core/segments/image_header.hpp"
+#include "core/segments/message_header.hpp"
 #include "core/segments/segment_limits.hpp"
 
 namespace cuckoo::segments {
@@ -58,27 +58,41 @@ uint64_t least_hash_bytes(HashWidth width, uint64_t count) noexcept {
 
 }  // namespace
 
-ImageWriter::ImageWriter(const ImageHeader& header, uint64_t limit)
-    : header_(header), limit_(limit), prefixes_(header.partial), bytes_(kImageHeaderBytes) {
+MessageWriter::MessageWriter(const MessageHeader& header, uint64_t limit,
+                             std::span<const std::byte> entries)
+    : header_(header), limit_(limit), prefixes_(header.from.has_value()) {
   if (header.spec.has_own_size()) {
     header_.spec.rate = 0;
   }
   header_.pieces = header_.hash_count = 0;
-  hashless_bytes_ = kImageHeaderBytes + kImageCrcBytes;
+  bytes_.resize(kMessageHeaderBytes);
+  bytes_.insert(bytes_.end(), entries.begin(), entries.end());
+  if (header.from) {
+    bytes_.resize(bytes_.size() + kImageCrcBytes);
+    store_le(&bytes_[bytes_.size() - kImageCrcBytes], crc32c(entries));
+    crcs_.assign(bytes_.end() - kImageCrcBytes, bytes_.end());
+  }
+  hashless_bytes_ = bytes_.size() + kImageCrcBytes;
 }
 
-ImageWriter ImageWriter::of_pieces(const ImageHeader& header, uint64_t limit) {
-  ImageWriter writer(header, limit);
+MessageWriter MessageWriter::of_pieces(const MessageHeader& header, uint64_t limit,
+                                       std::span<const std::byte> entries) {
+  MessageWriter writer(header, limit, entries);
   writer.by_pieces_ = true;
-  writer.taken_ = kImageHeaderBytes;
+  writer.taken_ = writer.bytes_.size();
   writer.bytes_.clear();
   return writer;
 }
 
-Status ImageWriter::check(const Piece& piece, const PieceHeader& found) const {
+Status MessageWriter::begin() const {
+  CUCKOO_TRY(as_invalid(check_message_header(header_)));
+  return expect_room(0);
+}
+
+Status MessageWriter::check(const Piece& piece, const PieceHeader& found) const {
   const Filter& filter = *piece.filter;
   if (header_.pieces == 0) {
-    CUCKOO_TRY(check_image_header(header_));
+    CUCKOO_TRY(check_message_header(header_));
   }
   if (filter.kind() != header_.spec.kind) {
     return corrupt("image of kind " + std::to_string(static_cast<int>(header_.spec.kind)) +
@@ -94,7 +108,7 @@ Status ImageWriter::check(const Piece& piece, const PieceHeader& found) const {
 }
 
 // Returns kInvalid unless `bytes` more bytes, and the image's CRC after them, fit the limit.
-Status ImageWriter::expect_room(uint64_t bytes) const {
+Status MessageWriter::expect_room(uint64_t bytes) const {
   const uint64_t length = this->length() + bytes + kImageCrcBytes;
   if (length <= limit_) {
     return {};
@@ -107,18 +121,18 @@ Status ImageWriter::expect_room(uint64_t bytes) const {
 
 // Reserves memory for the whole image, by the length of the first piece that holds something. All
 // such pieces are about equally long.
-void ImageWriter::reserve(const Piece& piece, uint64_t bytes) {
-  if (!by_pieces_ && bytes_.capacity() == kImageHeaderBytes && piece.items > 0) {
+void MessageWriter::reserve(const Piece& piece, uint64_t bytes) {
+  if (!by_pieces_ && header_.pieces == 0 && piece.items > 0) {
     const uint64_t pieces =
         std::min<uint64_t>(uint64_t{1} << piece.depth, std::max<uint64_t>(header_.items, 1));
     const uint64_t about =
         bytes * pieces + bytes / 16 * pieces + (uint64_t{kLeastPieceBytes} << piece.depth);
-    bytes_.reserve(static_cast<size_t>(std::min(kImageHeaderBytes + about, limit_)));
+    bytes_.reserve(static_cast<size_t>(std::min(bytes_.size() + about, limit_)));
   }
 }
 
 // Writes the hashes as blocks, with a length before each block.
-Status ImageWriter::add_hashes(const Piece& piece) {
+Status MessageWriter::add_hashes(const Piece& piece) {
   return write_run(piece.hashes, header_.width, piece.depth, piece.prefix, kImagePageBytes,
                    [this](std::span<const std::byte> block) -> Status {
                      CUCKOO_TRY(expect_room(kBlockLengthBytes + block.size()));
@@ -130,7 +144,7 @@ Status ImageWriter::add_hashes(const Piece& piece) {
                    });
 }
 
-Status ImageWriter::add(const Piece& piece) {
+Status MessageWriter::add(const Piece& piece) {
   const Filter& filter = *piece.filter;
   PieceHeader header;
   header.prefix = piece.prefix;
@@ -174,38 +188,36 @@ Status ImageWriter::add(const Piece& piece) {
 // A reader refuses an image of less than half a bit a key. So the capacity is lowered. A tiny
 // filter has so few bits if it should have grown but did not, because it counted more items than it
 // has hashes.
-ImageFrame ImageWriter::frame() {
-  if (!header_.partial) {
+MessageFrame MessageWriter::frame() {
+  if (!header_.from) {
     header_.capacity = std::min(header_.capacity, 2 * bits_);
+    header_.items = is_multiset(header_.spec.kind) ? items_ : header_.items;
   }
-  if (is_multiset(header_.spec.kind)) {
-    header_.items = items_;
-  }
-  ImageFrame frame;
+  MessageFrame frame;
   frame.bytes = length() + kImageCrcBytes;
-  frame.header.resize(kImageHeaderBytes);
-  put_image_header(header_, frame.bytes, frame.header.data());
+  frame.header = encode_message_header(header_, frame.bytes);
   frame.crc.resize(kImageCrcBytes);
   store_le(frame.crc.data(), crc32c(crcs_, crc32c(frame.header)));
   return frame;
 }
 
-std::vector<std::byte> ImageWriter::finish() {
-  const ImageFrame frame = this->frame();
+std::vector<std::byte> MessageWriter::finish() {
+  const MessageFrame frame = this->frame();
   std::copy(frame.header.begin(), frame.header.end(), bytes_.begin());
   bytes_.insert(bytes_.end(), frame.crc.begin(), frame.crc.end());
   return std::move(bytes_);
 }
 
-std::vector<std::byte> ImageWriter::take_pieces() {
+std::vector<std::byte> MessageWriter::take_pieces() {
   taken_ += bytes_.size();
   return std::exchange(bytes_, {});
 }
 
-Result<std::vector<std::byte>> encode_image(ImageHeader header, const PieceSource& pieces,
-                                            uint64_t limit) {
-  ImageWriter writer(header, limit);
-  CUCKOO_TRY(pieces([&writer](Piece&& piece) { return writer.add(piece); }));
+Result<std::vector<std::byte>> encode_image(MessageHeader header, const PieceSource& pieces,
+                                            uint64_t limit, std::span<const std::byte> entries) {
+  MessageWriter writer(header, limit, entries);
+  CUCKOO_TRY(writer.begin());
+  CUCKOO_TRY(pieces ? pieces([&writer](Piece&& piece) { return writer.add(piece); }) : Status());
   return writer.complete()
              ? Result<std::vector<std::byte>>(writer.finish())
              : Result<std::vector<std::byte>>(invalid("image of pieces that leave out a prefix"));
@@ -240,7 +252,7 @@ Result<uint64_t> image_bytes(const FilterOptions& options) {
                           filter_size(options.generation_spec(), limits.share, options.page_bytes));
   CUCKOO_ASSIGN_OR_RETURN(const CellLayout layout, cell_layout(options.spec.kind, size.words));
   const uint64_t piece = kLeastPieceBytes + layout.total_bytes(kImagePageBytes);
-  return kImageHeaderBytes + (piece << limits.depth) + kImageCrcBytes;
+  return kMessageHeaderBytes + (piece << limits.depth) + kImageCrcBytes;
 }
 
 }  // namespace cuckoo::segments

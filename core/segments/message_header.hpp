@@ -1,4 +1,4 @@
-// The headers of an image (core/segments/image.hpp) and of its pieces. Their fields describe the
+// The headers of a message (core/segments/image.hpp) and of its pieces. Their fields describe the
 // bytes that follow. Nothing is believed: every number is checked before it is used.
 #pragma once
 
@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/result.hpp"
 #include "core/filter/cell_layout.hpp"
@@ -13,10 +14,11 @@
 
 namespace cuckoo::segments {
 
-inline constexpr size_t kImageHeaderBytes = 136;
+inline constexpr size_t kMessageHeaderBytes = 184;  // of any message
 inline constexpr size_t kPieceHeaderBytes = 64;
 inline constexpr size_t kImageCrcBytes = 4;  // after each piece, and at the end
 inline constexpr size_t kOverflowEntryBytes = 16;
+inline constexpr size_t kCountOfEntryBytes = 8;       // of changes
 inline constexpr size_t kBlockLengthBytes = 4;        // before each block of hashes
 inline constexpr uint32_t kWindowMagic = 0x57494B43;  // "CKIW": core/segments/window_message.hpp
 inline constexpr size_t kLeastPieceBytes = kPieceHeaderBytes + kImageCrcBytes;
@@ -47,23 +49,24 @@ struct PieceHeader {
 };
 
 // Check the headers alone. The piece's layout must be that of its geometry.
-Status check_image_header(const ImageHeader& header);
-Status check_piece_header(const ImageHeader& image, const PieceHeader& piece);
+Status check_message_header(const MessageHeader& header);
+Status check_piece_header(const MessageHeader& image, const PieceHeader& piece);
 
-// `to` must have kImageHeaderBytes of zeros, or kPieceHeaderBytes.
-void put_image_header(const ImageHeader& header, uint64_t length, std::byte* to);
+std::vector<std::byte> encode_message_header(const MessageHeader& header, uint64_t length);
+// `to` must have kPieceHeaderBytes.
 void put_piece_header(const PieceHeader& header, std::byte* to) noexcept;
 
-// The bytes are the first kImageHeaderBytes of an image of `length` bytes, or all if it has fewer.
-Result<ImageHeader> parse_image_header(std::span<const std::byte> bytes, uint64_t length);
+// The bytes are the first kMessageHeaderBytes of a message of `length` bytes, or all if it has
+// fewer.
+Result<MessageHeader> parse_message_header(std::span<const std::byte> bytes, uint64_t length);
 // The bytes are the first kPieceHeaderBytes of the `length` bytes from the piece's header to the
 // image's CRC. The piece of the result fits these.
-Result<PieceHeader> parse_piece_header(const ImageHeader& image, std::span<const std::byte> bytes,
+Result<PieceHeader> parse_piece_header(const MessageHeader& image, std::span<const std::byte> bytes,
                                        uint64_t length);
 
 // Returns kCorrupt if the piece's cells can't hold so many items.
 Status check_piece_items(const Piece& piece);
 // Checks the hashes of a piece that is read or written: they ascend, and add up to its items.
-Status check_hashes(const ImageHeader& image, const Piece& piece);
+Status check_hashes(const MessageHeader& image, const Piece& piece);
 
 }  // namespace cuckoo::segments
