@@ -158,10 +158,10 @@ class FilterFile {
   // Its hashes, one segment at a time. They are read when they are asked for: before the filter
   // changes. kInvalid when it keeps none.
   Result<HashReader> hash_reader();
-  // Everything is replaced: contents and options, but for the size of pages. The log goes on where
-  // the contents' mark says. The pieces are none of this filter's own. Where each hash counts once,
-  // contents without hashes are believed if they say that they are so; else they are kInvalid. A
-  // failure changes nothing.
+  // Everything is replaced: contents and options, but for the size of pages. The log then
+  // begins at the contents' mark. The pieces are none of this filter's own. Where each hash counts
+  // once, contents without hashes are believed if they say that they are so; else they are
+  // kInvalid. A failure changes nothing.
   Status import(const FilterOptions& options, const Contents& contents);
   // Adds the cells of a filter of the same kind, width and seed whose hashes are not known, with
   // the same segments. Without hashes of its own, or empty. kInvalid when the segments differ;

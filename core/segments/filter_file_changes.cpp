@@ -30,7 +30,7 @@ FilterMark mark_at(const FilterOptions& options, const LogPlace& place) {
 
 // --- marks ---------------------------------------------------------------------------------------
 
-// The log goes on behind the mark, so that position must leave room for many entries.
+// New entries come after the mark. So its position must be far below the largest one.
 bool FilterFile::can_have(const FilterMark& mark, bool unique) const noexcept {
   return keeps_marks(options_) && mark_at(options_, {mark.position, mark.chain}) == mark &&
          mark.position <= kMostMarkedPosition / 2 &&
@@ -48,7 +48,7 @@ Result<std::optional<FilterMark>> FilterFile::mark() const {
 
 namespace {
 
-// Returns the entries behind the mark. Returns nothing if it is not in the log.
+// Returns the entries after the mark, or nothing if the mark is not in the log.
 Result<std::optional<EntryList>> entries_since(const FilterBlocks& blocks, const FilterMark& from) {
   const LogPlace place{from.position, from.chain};
   EntryList behind;
@@ -107,8 +107,8 @@ FilterChanges FilterFile::changes_of(const FilterMark& from, const FilterMark& t
     return changes;
   }
   // Returns whether the leaf's segment got its size since then. One with number 0 was made when the
-  // filter was, or together with all others. A small segment may hold many more keys than
-  // it was made for before its turn comes. A copy of it would be too full, so it is sent, too.
+  // filter was, or together with all others. A small segment may hold many more keys than it was
+  // made for before its turn comes. A copy of it would be too full, so it is sent, too.
   const auto made = [this, position = from.position](const Directory::Leaf& leaf) {
     constexpr uint64_t kMuch = 4;  // a quarter more
     const SegmentHeader& header = leaf.current();

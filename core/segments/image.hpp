@@ -5,8 +5,8 @@
 //
 // Layout (little-endian; FORMAT.md, "Images and changes")
 //   message  = header entries piece … CRC  CRC-32C of the header, and of the CRCs of the others
-//   header   = magic, version, flags, length, fields of 8 bytes. A new option adds a field behind
-//              the others.
+//   header   = magic, version, flags, length, fields of 8 bytes. A new option adds one more
+//              field at the end.
 //   entries  = of changes: what came since, CRC-32C of these
 //   piece    = piece header, cells, overflow, hashes, CRC-32C of these; ascending by prefix
 //   cells    = the content of the filter's pages, as if it had pages of kImagePageBytes; no bytes

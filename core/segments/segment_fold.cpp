@@ -267,8 +267,8 @@ uint64_t Segment::add_singles(std::span<const uint64_t> hashes) {
   return hashes.size() - present;
 }
 
-// In a filter that nobody follows, all copies are there: they were asked for before. In a copy they
-// may not be, because its cells are not those of its origin.
+// A filter finds all copies that its own DELETE logged, because it asked for them first. A copy may
+// find fewer than its origin did, because its cells are not those of its origin.
 void Segment::remove(uint64_t hash, uint64_t copies) {
   const uint64_t rest = hash << header_.depth;
   copies = std::min(copies, items());

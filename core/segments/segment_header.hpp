@@ -30,7 +30,7 @@ struct SegmentHeader {
   uint64_t overflow_items = 0;
   uint64_t overflow_digest = 0;
   uint64_t page_index_sum = 0;  // of the pages that have a block
-  uint64_t made_at = 0;  // of its present size: a mark of the log behind that position has it
+  uint64_t made_at = 0;         // it got its present size at the log's next position
 
   uint32_t shape = 0;   // GeometryWords
   uint32_t detail = 0;  // GeometryWords
