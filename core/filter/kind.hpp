@@ -47,7 +47,7 @@ struct KindTraits {
 };
 
 // Returns nullopt for a number that is no kind.
-constexpr std::optional<KindTraits> find_kind(FilterKind kind) noexcept {
+[[gnu::always_inline]] constexpr std::optional<KindTraits> find_kind(FilterKind kind) noexcept {
   switch (kind) {
     case FilterKind::kCuckoo:
       return KindTraits{.name = "cuckoo",

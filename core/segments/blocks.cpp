@@ -26,9 +26,12 @@ std::string block_name(int64_t id) {
   if (part < kFirstRunPart) {
     return "page " + std::to_string(part) + segment;
   }
-  return part < kFirstOverflowPart
-             ? "run block " + std::to_string(part - kFirstRunPart) + segment
-             : "overflow block " + std::to_string(part - kFirstOverflowPart) + segment;
+  if (part < kFirstOverflowPart) {
+    return "run block " + std::to_string(part - kFirstRunPart) + segment;
+  }
+  return part < kFirstSumsPart
+             ? "overflow block " + std::to_string(part - kFirstOverflowPart) + segment
+             : "block " + std::to_string(part - kFirstSumsPart) + " of the sums" + segment;
 }
 
 Status in_block(int64_t id, Status status) {

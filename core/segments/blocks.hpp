@@ -7,7 +7,8 @@
 //   number·2^24 + part      a block of a segment; the numbers 1 … 2^30 - 1 are each used once
 //     part  0 + i             page i,           i < 2^23
 //           2^23 + i          block i of runs,  i < 2^22
-//           3·2^22 + i        block i of cells that overflowed
+//           3·2^22 + i        block i of cells that overflowed, i < 2^21
+//           7·2^21 + i        block i of the sums of pages and run blocks, i < 2^21
 //   2^55 + i                row i of the log, i < 2^55: the highest ids, so that SQLite appends it
 //                           to its last leaf
 // A sliding window keeps up to 64 filters in one table. Each has a slot of 2^56 ids. Block -1 tells
@@ -17,8 +18,11 @@
 //   -2^56 + i               chunk i of it
 //
 // A block ends with a CRC-32C of its content, its id and a seed of the table's own: FilterOptions::
-// block_seed() (core/base/page_row.hpp).
-// So a reader notices a block that was damaged, moved to another id or copied from another table.
+// block_seed() (core/base/page_row.hpp). So a reader notices a block that was damaged, moved to
+// another id or copied from a table of another name. That it is of this filter and of now is told
+// by what names it: the newest row of the log has a hash of the root, the root one of the directory
+// and of the window's block, a segment's header one of the sums of its blocks
+// (core/segments/block_sums.hpp).
 #pragma once
 
 #include <cstddef>
@@ -39,6 +43,7 @@ inline constexpr int64_t kMaxDirectoryPages = (int64_t{1} << kPartBits) - 1;
 inline constexpr uint64_t kMaxSegmentNumber = (uint64_t{1} << 30) - 1;
 inline constexpr int64_t kFirstRunPart = int64_t{1} << 23;
 inline constexpr int64_t kFirstOverflowPart = 3 * (int64_t{1} << 22);
+inline constexpr int64_t kFirstSumsPart = 7 * (int64_t{1} << 21);
 inline constexpr int64_t kEndPart = int64_t{1} << kPartBits;
 inline constexpr int64_t kFirstLogBlock = int64_t{1} << 55;
 inline constexpr int64_t kLastLogBlock = 2 * kFirstLogBlock - 1;

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "core/base/bytes.hpp"
-#include "core/base/page_row.hpp"
 #include "core/filter/sizing.hpp"
 #include "core/segments/front.hpp"
 #include "core/segments/mark.hpp"
@@ -19,14 +18,12 @@ namespace {
 
 constexpr uint32_t kRootMagic = 0x34464B43;  // "CKF4"
 constexpr uint32_t kRootVersion = 4;
-constexpr uint64_t Root::*kFields[] = {&Root::options_digest,   &Root::directory_version,
-                                       &Root::next_number,      &Root::first_depth,
-                                       &Root::capacity,         &Root::leaves,
-                                       &Root::folded_to,        &Root::pages,
-                                       &Root::page_index_sum,   &Root::first_row,
-                                       &Root::first_position,   &Root::pending_row,
-                                       &Root::pending_position, &Root::key_types,
-                                       &Root::hashless};
+constexpr uint64_t Root::*kFields[] = {
+    &Root::options_digest,   &Root::directory_version, &Root::next_number,
+    &Root::first_depth,      &Root::capacity,          &Root::leaves,
+    &Root::folded_to,        &Root::pages_hash,        &Root::window_hash,
+    &Root::first_row,        &Root::first_position,    &Root::pending_row,
+    &Root::pending_position, &Root::key_types,         &Root::hashless};
 constexpr size_t kRootBytes = 8 + 8 * std::size(kFields);
 
 constexpr unsigned kSpareDepth = 6;  // I1
@@ -133,7 +130,7 @@ void Directory::set_leaves(std::vector<Leaf>&& leaves, std::vector<uint32_t>&& t
   leaves_ = std::move(leaves);
   table_ = std::move(table);
   depth_ = depth;
-  stored_pages_.clear();
+  page_hashes_.clear();
   first_ = last_ = Leaf::kNone;
   pending_ = 0;
 }
@@ -286,11 +283,19 @@ std::vector<std::byte> Directory::encode_page(uint64_t page, const NewHeaders& f
   return content;
 }
 
-void Directory::note_stored(uint64_t page) {
-  if (page >= stored_pages_.size()) {
-    stored_pages_.resize(page + 1);
+uint64_t Directory::hash_of_page(uint64_t page, std::span<const std::byte> content) noexcept {
+  return std::max<uint64_t>(XXH3_64bits_withSeed(content.data(), content.size(), page), 1);
+}
+
+void Directory::note_stored(uint64_t page, uint64_t hash) {
+  if (page >= page_hashes_.size()) {
+    page_hashes_.resize(page + 1);
   }
-  stored_pages_[page] = true;
+  page_hashes_[page] = hash;
+}
+
+uint64_t Directory::stored_pages() const noexcept {
+  return page_hashes_.size() - static_cast<uint64_t>(std::ranges::count(page_hashes_, uint64_t{0}));
 }
 
 // Pages come in ascending order.
@@ -326,23 +331,25 @@ Status Directory::take_page(uint64_t page, std::span<const std::byte> content, c
 }
 
 Status Directory::read_leaves(const Blocks& blocks, const Root& root, std::vector<Leaf>& leaves,
-                              std::vector<bool>& stored) const {
+                              std::vector<uint64_t>& hashes) const {
   leaves.resize(size_t{1} << root.first_depth);
   for (size_t i = 0; i < leaves.size(); ++i) {
     leaves[i].prefix = root.first_depth == 0 ? 0 : uint64_t{i} << (64 - root.first_depth);
     leaves[i].depth = static_cast<unsigned>(root.first_depth);
   }
-  PageCount read;
+  uint64_t sum = 0;
   CUCKOO_TRY(blocks.read(kFirstDirectoryBlock, kFirstDirectoryBlock + kMaxDirectoryPages - 1,
                          [&](int64_t id, std::span<const std::byte> content) -> Status {
                            const auto page = static_cast<uint64_t>(id - kFirstDirectoryBlock);
-                           read.add(page);
                            CUCKOO_TRY(take_page(page, content, root, leaves));
-                           stored.resize(page + 1);
-                           stored[page] = true;
+                           hashes.resize(page + 1);
+                           hashes[page] = hash_of_page(page, content);
+                           sum += hashes[page];
                            return blocks.poll();
                          }));
-  CUCKOO_TRY(read.expect({root.pages, root.page_index_sum}, "the directory"));
+  if (sum != root.pages_hash) {
+    return corrupt("the directory: pages that are not those of the root");
+  }
   return leaves.size() == root.leaves
              ? Status()
              : corrupt("the directory: " + std::to_string(leaves.size()) + " segments, expected " +
@@ -351,8 +358,8 @@ Status Directory::read_leaves(const Blocks& blocks, const Root& root, std::vecto
 
 Result<bool> Directory::read(const Blocks& blocks, const Root& root, Known known) {
   std::vector<Leaf> leaves;
-  std::vector<bool> stored;
-  CUCKOO_TRY(read_leaves(blocks, root, leaves, stored));
+  std::vector<uint64_t> hashes;
+  CUCKOO_TRY(read_leaves(blocks, root, leaves, hashes));
   std::vector<uint32_t> table;
   unsigned depth = 0;
   CUCKOO_TRY(fill(leaves, table, depth));
@@ -390,7 +397,7 @@ Result<bool> Directory::read(const Blocks& blocks, const Root& root, Known known
     }
   }
   set_leaves(std::move(leaves), std::move(table), depth);
-  stored_pages_ = std::move(stored);
+  page_hashes_ = std::move(hashes);
   std::sort(pending.begin(), pending.end(), [this](size_t a, size_t b) {
     return leaves_[a].first_pending < leaves_[b].first_pending;
   });

@@ -14,7 +14,7 @@
 //   I1  depth() is the greatest depth of a leaf. It is at most 6 more than a trie of so many leaves
 //       needs, so that chosen keys can't make the table large.
 //   I2  every leaf has a header, but the first 2^d may lack theirs. A page without headers has no
-//       block. The root counts the pages that have a block, and sums their numbers.
+//       block. The root has the sum of the pages' hashes.
 //   I3  memory follows what is stored: a root alone can't ask for more than 2^16 leaves, and a leaf
 //       without a header takes 72 bytes, where one with a header takes 216.
 //   I4  an entry of the log that was read is in the list of its leaf, or it is in the pages that
@@ -51,8 +51,8 @@ struct Root {
   uint64_t capacity = 0;           // of all segments
   uint64_t leaves = 1;
   uint64_t folded_to = 0;       // leaves without a header have the entries of the log from here on
-  uint64_t pages = 0;           // of the directory, that have a block
-  uint64_t page_index_sum = 0;  // of these
+  uint64_t pages_hash = 0;      // of the directory: the sum of the hashes of its pages
+  uint64_t window_hash = 0;     // of the window's block, of the newest generation
   uint64_t first_row = 0;       // of the log
   uint64_t first_position = 0;  // of that row
   // The row of the log with the oldest pending entry, or its last one: a connection that opens the
@@ -166,10 +166,13 @@ class Directory {
   // Headers that are not stored yet, ascending by leaf.
   using NewHeaders = std::vector<std::pair<size_t, SegmentHeader>>;
   std::vector<std::byte> encode_page(uint64_t page, const NewHeaders& fresh) const;
-  bool page_stored(uint64_t page) const noexcept {
-    return page < stored_pages_.size() && stored_pages_[page];
+  // Returns the hash of a page in storage; 0: it has no block.
+  uint64_t page_hash(uint64_t page) const noexcept {
+    return page < page_hashes_.size() ? page_hashes_[page] : 0;
   }
-  void note_stored(uint64_t page);
+  static uint64_t hash_of_page(uint64_t page, std::span<const std::byte> content) noexcept;
+  void note_stored(uint64_t page, uint64_t hash);
+  uint64_t stored_pages() const noexcept;
 
  private:
   void link(size_t index, uint64_t position) noexcept;
@@ -178,7 +181,7 @@ class Directory {
   Status take_page(uint64_t page, std::span<const std::byte> content, const Root& root,
                    std::vector<Leaf>& leaves) const;
   Status read_leaves(const Blocks& blocks, const Root& root, std::vector<Leaf>& leaves,
-                     std::vector<bool>& stored) const;
+                     std::vector<uint64_t>& hashes) const;
   static Status fill(const std::vector<Leaf>& leaves, std::vector<uint32_t>& table,
                      unsigned& depth);
 
@@ -188,7 +191,7 @@ class Directory {
   unsigned depth_ = 0;
   uint32_t first_ = Leaf::kNone, last_ = Leaf::kNone;  // of the list of leaves with pending entries
   uint64_t pending_ = 0;
-  std::vector<bool> stored_pages_;
+  std::vector<uint64_t> page_hashes_;  // of the pages in storage
 };
 
 }  // namespace cuckoo::segments

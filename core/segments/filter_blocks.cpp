@@ -135,6 +135,7 @@ void FilterBlocks::clear(const SegmentLimits& limits) {
   fresh.next_number = root_.next_number;
   fresh.first_row = root_.first_row;
   fresh.first_position = root_.first_position;
+  fresh.window_hash = root_.window_hash;
   fresh.first_depth = limits.depth;
   fresh.leaves = uint64_t{1} << limits.depth;
   fresh.folded_to = log_.position();
@@ -171,7 +172,7 @@ void FilterBlocks::replace(NewSegments& next, uint64_t capacity) {
   root_.leaves = directory_.size();
   root_.capacity = capacity;
   root_.folded_to = next.position();
-  root_.pages = root_.page_index_sum = 0;
+  root_.pages_hash = 0;
   all_replaced_ = true;
   note_root();
 }
@@ -223,14 +224,12 @@ Status FilterBlocks::write_directory(const Blocks& storage, Written& written) co
       continue;
     }
     last = page;
-    const bool stored = directory_.page_stored(page);
-    CUCKOO_TRY(storage.write(kFirstDirectoryBlock + static_cast<int64_t>(page),
-                             directory_.encode_page(page, written.headers), stored));
-    if (!stored) {
-      written.new_pages.push_back(page);
-      ++root.pages;
-      root.page_index_sum += page;
-    }
+    const std::vector<std::byte> content = directory_.encode_page(page, written.headers);
+    const uint64_t before = directory_.page_hash(page);
+    CUCKOO_TRY(
+        storage.write(kFirstDirectoryBlock + static_cast<int64_t>(page), content, before != 0));
+    written.pages.emplace_back(page, Directory::hash_of_page(page, content));
+    root.pages_hash += written.pages.back().second - before;
   }
   return {};
 }
@@ -241,9 +240,10 @@ Status FilterBlocks::write_root(const Blocks& storage, uint64_t kept, Written& w
   root = root_of_cut_log(kept);
   CUCKOO_TRY(erase_replaced(storage));
   for (const size_t index : touched_) {
-    CUCKOO_ASSIGN_OR_RETURN(const SegmentHeader header,
+    CUCKOO_ASSIGN_OR_RETURN(Segment::Stored stored,
                             directory_.leaf(index).segment->write_to(storage));
-    written.headers.emplace_back(index, header);
+    written.headers.emplace_back(index, stored.header);
+    written.segments.emplace_back(index, std::move(stored));
   }
   std::sort(written.headers.begin(), written.headers.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -268,13 +268,13 @@ Status FilterBlocks::write_to(const Blocks& storage, uint64_t kept, Written& wri
 
 void FilterBlocks::note_written(Written&& written) {
   log_.note_written(std::move(written.log));
-  for (const uint64_t page : written.new_pages) {
-    directory_.note_stored(page);
+  for (const auto& [page, hash] : written.pages) {
+    directory_.note_stored(page, hash);
   }
-  for (const auto& [index, header] : written.headers) {
+  for (auto& [index, stored] : written.segments) {
     Directory::Leaf& leaf = directory_.leaf(index);
-    leaf.segment->note_written(header);
-    leaf.header = header;
+    leaf.header = stored.header;
+    leaf.segment->note_written(std::move(stored));
     leaf.touched = false;
   }
   touched_.clear();

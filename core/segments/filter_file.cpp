@@ -390,7 +390,7 @@ Status check_segments(FilterBlocks& stored, const FilterBlocks& memory) {
     }
     found->apply(leaf.pending, leaf.pending.size(), {.keeps_hashes = keeps_hashes});
     items += found->items();
-    blocks += uint64_t{header.pages} + header.run_blocks + header.overflow_blocks;
+    blocks += found->stored_blocks();
     stored.directory().leaf(i).segment.reset();
   }
   if (memory.options().multiset() && items != memory.items()) {

@@ -210,6 +210,12 @@ class FilterFile {
     }
   }
   uint64_t key_types() const noexcept { return blocks_.root().key_types; }
+  // Of the newest generation of a window: the hash of the window's block.
+  void set_window_hash(uint64_t hash) noexcept {
+    blocks_.root().window_hash = hash;
+    blocks_.note_root();
+  }
+  uint64_t window_hash() const noexcept { return blocks_.root().window_hash; }
 
   // --- figures (core/segments/filter_file_figures.cpp); O(segments), no page is read. Those of
   // cells leave out what is pending.

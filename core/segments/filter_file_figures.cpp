@@ -187,11 +187,12 @@ uint64_t FilterFile::stored_bytes() const {
   const uint64_t run_entry_bytes = options_.width == HashWidth::k47Bits ? 4 : 6;
   const uint64_t log_rows =
       blocks_.log().row() - std::min(blocks_.log().row(), blocks_.stored_first_row());
-  uint64_t bytes = (1 + blocks_.root().pages + log_rows) * options_.page_bytes +
+  uint64_t bytes = (1 + blocks_.directory().stored_pages() + log_rows) * options_.page_bytes +
                    log_entries() % blocks_.log().row_entries() * log_entry_bytes(options_.width);
   for (size_t i = 0; i < blocks_.directory().size(); ++i) {
     const SegmentHeader& header = *blocks_.directory().leaf(i).header;
     bytes += (uint64_t{header.pages} + header.overflow_blocks) * options_.page_bytes +
+             (uint64_t{header.pages} + header.run_blocks) * sizeof(BlockSums::Sum) +
              std::min(uint64_t{header.run_blocks} * options_.page_bytes,
                       header.run_entries * run_entry_bytes + header.run_blocks * kRunBlockBytes);
   }

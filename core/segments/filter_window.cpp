@@ -1,5 +1,8 @@
 #include "core/segments/filter_window.hpp"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -83,6 +86,17 @@ std::vector<std::byte> FilterWindow::encode(const State& state) {
   return content;
 }
 
+uint64_t FilterWindow::hash_of(const State& state) {
+  const std::vector<std::byte> content = encode(state);
+  return XXH3_64bits(content.data(), content.size());
+}
+
+// The window's block is to be written, and the newest generation's root names it.
+void FilterWindow::note_changed_state() {
+  newest_->set_window_hash(hash_of(state_));
+  state_changed_ = true;
+}
+
 Result<FilterWindow::State> FilterWindow::decode(std::span<const std::byte> content) const {
   if (content.size() != kWindowStateBytes ||
       !has_front(content, kWindowStateMagic, kWindowStateVersion)) {
@@ -103,7 +117,9 @@ Result<FilterWindow::State> FilterWindow::decode(std::span<const std::byte> cont
 Status FilterWindow::create() {
   arrange({}, Files(files_.size()));
   CUCKOO_TRY(newest_->create());
-  state_changed_ = !single();
+  if (!single()) {
+    note_changed_state();
+  }
   state_stored_ = stale_ = false;
   to_erase_.clear();
   return {};
@@ -137,6 +153,9 @@ Status FilterWindow::refresh() {
     }
   }
   CUCKOO_TRY(newest_->refresh());
+  if (newest_->window_hash() != hash_of(state_)) {
+    return in_block(kWindowBlock, corrupt("is not the one that the newest generation names"));
+  }
   state_stored_ = true;
   stale_ = false;
   return {};
@@ -247,7 +266,7 @@ Status FilterWindow::begin(uint64_t number, uint64_t held) {
     Files files(files_.size());
     files[slot] = std::move(made);
     arrange(next, std::move(files));
-    state_changed_ = true;
+    note_changed_state();
     return {};
   });
 }
@@ -276,7 +295,7 @@ Status FilterWindow::clear() {
       to_erase_.push_back(slot_of(state_.rotation - age));
     }
     arrange({state_.rotation, 1, chain_with(state_.past, state_.held)}, Files(files_.size()));
-    state_changed_ = true;
+    note_changed_state();
     return {};
   });
 }

@@ -140,12 +140,14 @@ class FilterWindow {
     friend bool operator==(const State&, const State&) = default;
   };
   static std::vector<std::byte> encode(const State& state);
+  static uint64_t hash_of(const State& state);
   Result<State> decode(std::span<const std::byte> content) const;
 
   uint64_t slot_of(uint64_t rotation) const noexcept { return rotation % files_.size(); }
   FilterFile& in_slot(uint64_t slot);
   using Files = std::vector<std::unique_ptr<FilterFile>>;  // by slot
   void arrange(const State& state, Files made);
+  void note_changed_state();
   Answer probe_older(uint64_t hash);
   Status expect_number(uint64_t number) const;
   Status begin(uint64_t number, uint64_t held);

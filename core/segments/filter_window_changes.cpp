@@ -200,7 +200,7 @@ Status FilterWindow::import(const FilterOptions& options, const WindowMessage& i
     }
     arrange(next, std::move(files));
     created_ = options;
-    state_changed_ = true;
+    note_changed_state();
     return {};
   });
 }
@@ -270,7 +270,7 @@ Status FilterWindow::apply_all(const WindowMessage& changes) {
     files[slot_of(state_.rotation + 1 + i)] = std::move(made[i]);
   }
   arrange(next, std::move(files));
-  state_changed_ = true;
+  note_changed_state();
   return {};
 }
 

@@ -65,8 +65,8 @@ MessageWriter::MessageWriter(const MessageHeader& header, uint64_t limit,
     header_.spec.rate = 0;
   }
   header_.pieces = header_.hash_count = 0;
-  bytes_.resize(kMessageHeaderBytes);
-  bytes_.insert(bytes_.end(), entries.begin(), entries.end());
+  bytes_.resize(kMessageHeaderBytes + entries.size());
+  std::ranges::copy(entries, bytes_.begin() + kMessageHeaderBytes);
   if (header.from) {
     bytes_.resize(bytes_.size() + kImageCrcBytes);
     store_le(&bytes_[bytes_.size() - kImageCrcBytes], crc32c(entries));

@@ -6,6 +6,7 @@
 
 #include "core/base/pages.hpp"
 #include "core/filter/sizing.hpp"
+#include "core/segments/block_sums.hpp"
 #include "core/segments/image.hpp"
 #include "core/segments/log_row.hpp"
 #include "core/segments/segment_header.hpp"
@@ -82,11 +83,12 @@ Result<FilterPlan> plan_filter(const FilterOptions& options) {
       row_bytes + segments * (PageSet::memory_bytes_for(size.page_count, options.page_bytes) +
                               kBytesPerSegment + list_bytes);
   plan.page_blocks = segments * size.page_count;
-  plan.directory_bytes = segments * kSegmentHeaderBytes;
   if (options.growth) {
     const double bits = run_entry_bits(options.width, limits.depth, limits.share);
     plan.run_bytes = static_cast<uint64_t>(static_cast<double>(options.capacity) * bits / 8);
   }
+  const uint64_t summed_blocks = plan.page_blocks + plan.run_bytes / options.page_bytes;
+  plan.directory_bytes = segments * kSegmentHeaderBytes + summed_blocks * sizeof(BlockSums::Sum);
   // Adds two rows, because the last row is not full, and the first row is kept as a whole.
   plan.log_rows = kept / log_row_capacity(options.page_bytes, options.width) + 2;
   CUCKOO_ASSIGN_OR_RETURN(plan.image_bytes, image_bytes(options));

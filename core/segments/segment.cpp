@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/base/bytes.hpp"
-#include "core/base/page_row.hpp"
 #include "core/filter/cell_layout.hpp"
 
 namespace cuckoo::segments {
@@ -25,6 +24,7 @@ Segment::Segment(const FilterOptions& options, const SegmentHeader& header,
                  std::unique_ptr<Filter> filter)
     : options_(&options),
       header_(header),
+      sums_(filter->pages().page_count()),
       filter_(std::move(filter)),
       kept_run_blocks_(header.run_blocks) {}
 
@@ -100,6 +100,10 @@ Result<std::unique_ptr<Segment>> Segment::open(const FilterOptions& options, con
   std::unique_ptr<Segment> segment(new Segment(options, header, std::move(made.value())));
   segment->written_ = true;
   CUCKOO_TRY(segment->read_overflow(blocks));
+  CUCKOO_TRY(segment->sums_.read(blocks, header.number, header.run_blocks, header.sums_hash));
+  if (segment->sums_.pages() != header.pages) {
+    return corrupt(name + ": counts that do not add up");
+  }
   if (header.pages == 0) {
     CUCKOO_TRY(segment->load_all(blocks));
   }
@@ -116,6 +120,7 @@ Status Segment::add_page(int64_t id, std::span<const std::byte> content) {
   if (filter_->pages().find(index) != nullptr) {
     return {};
   }
+  CUCKOO_TRY(sums_.expect_page(index, content));
   CUCKOO_TRY(filter_->validate_page(index, content));
   std::copy(content.begin(), content.end(), filter_->pages().add(index, true));
   filter_->pages().share(index);
@@ -135,13 +140,12 @@ Status Segment::load_pages(const Blocks& blocks, std::span<const uint64_t> index
     if (filter_->pages().find(index) != nullptr) {
       continue;
     }
-    const int64_t id = page_block(header_, index);
-    CUCKOO_TRY(blocks.read(id, id, [&](int64_t at, std::span<const std::byte> content) {
-      return add_page(at, content);
-    }));
-    if (filter_->pages().find(index) == nullptr) {
+    if (!sums_.has_page(index)) {
       return load_all(blocks);
     }
+    CUCKOO_TRY(blocks.read_one(
+        page_block(header_, index),
+        [&](int64_t at, std::span<const std::byte> content) { return add_page(at, content); }));
   }
   return {};
 }
@@ -155,18 +159,21 @@ Status Segment::load_all(const Blocks& blocks) {
   return {};
 }
 
-// Reads every page that has a block. Their number, and the sum of their indexes, must be those of
-// the header.
+// Reads every page that has a block. One that is missing is an error.
 Status Segment::read_pages(const Blocks& blocks) {
-  PageCount read;
-  CUCKOO_TRY(blocks.read(page_block(header_, 0), segment_block(header_.number, kFirstRunPart - 1),
-                         [&](int64_t id, std::span<const std::byte> content) -> Status {
-                           read.add(static_cast<uint64_t>(id - page_block(header_, 0)));
-                           CUCKOO_TRY(add_page(id, content));
-                           return blocks.poll();
-                         }));
-  return read.expect({header_.pages, header_.page_index_sum},
-                     "segment " + std::to_string(header_.number));
+  const auto take = [&](int64_t id, std::span<const std::byte> content) -> Status {
+    CUCKOO_TRY(add_page(id, content));
+    return blocks.poll();
+  };
+  CUCKOO_TRY(
+      blocks.read(page_block(header_, 0), segment_block(header_.number, kFirstRunPart - 1), take));
+  const PageSet& pages = filter_->pages();
+  for (uint64_t index = 0; index < pages.page_count(); ++index) {
+    if (sums_.has_page(index) && pages.find(index) == nullptr) {
+      CUCKOO_TRY(blocks.read_one(page_block(header_, index), take));
+    }
+  }
+  return {};
 }
 
 Status Segment::read_overflow(const Blocks& blocks) {
@@ -194,7 +201,7 @@ Status Segment::read_overflow(const Blocks& blocks) {
     }
     return blocks.poll();
   };
-  CUCKOO_TRY(blocks.read(first, segment_block(header_.number, kEndPart - 1), take));
+  CUCKOO_TRY(blocks.read(first, segment_block(header_.number, kFirstSumsPart - 1), take));
   if (found != header_.overflow_blocks || overflow.items() != header_.overflow_items ||
       overflow.digest() != header_.overflow_digest) {
     return corrupt("segment " + std::to_string(header_.number) +
@@ -231,21 +238,24 @@ Status Segment::write_overflow(const Blocks& blocks, SegmentHeader& header) cons
   }
   if (count < header.overflow_blocks) {
     CUCKOO_TRY(blocks.erase(segment_block(header.number, kFirstOverflowPart + count),
-                            segment_block(header.number, kEndPart - 1)));
+                            segment_block(header.number, kFirstSumsPart - 1)));
   }
   header.overflow_blocks = count;
   return {};
 }
 
-Status Segment::write_runs(const Blocks& blocks, SegmentHeader& header) const {
+Status Segment::write_runs(const Blocks& blocks, Stored& stored) const {
   constexpr auto kMostRunBlocks = static_cast<uint64_t>(kFirstOverflowPart - kFirstRunPart);
+  SegmentHeader& header = stored.header;
   if (kept_run_blocks_ + new_runs_.size() > kMostRunBlocks) {
     return corrupt("segment " + std::to_string(header.number) + ": too many run blocks");
   }
+  stored.sums.keep_runs(kept_run_blocks_);
   uint32_t count = kept_run_blocks_;
   for (const std::vector<std::byte>& block : new_runs_) {
     CUCKOO_TRY(blocks.write(segment_block(header.number, kFirstRunPart + count), block,
                             count < header.run_blocks));
+    stored.sums.add_run(block);
     ++count;
   }
   if (count < header.run_blocks) {
@@ -256,15 +266,11 @@ Status Segment::write_runs(const Blocks& blocks, SegmentHeader& header) const {
   return {};
 }
 
-Status Segment::write_pages(const Blocks& blocks, SegmentHeader& header) const {
+Status Segment::write_pages(const Blocks& blocks, Stored& stored) const {
   const PageSet& pages = filter_->pages();
   const auto write = [&](uint64_t index, std::span<const std::byte> content) -> Status {
-    const bool stored = pages.stored(index);
-    CUCKOO_TRY(blocks.write(page_block(header, index), content, stored));
-    if (!stored) {
-      ++header.pages;
-      header.page_index_sum += index;
-    }
+    CUCKOO_TRY(blocks.write(page_block(stored.header, index), content, pages.stored(index)));
+    stored.sums.set_page(index, content);
     return {};
   };
   if (unwritten_ != nullptr) {
@@ -281,18 +287,22 @@ Status Segment::write_pages(const Blocks& blocks, SegmentHeader& header) const {
   return {};
 }
 
-Result<SegmentHeader> Segment::write_to(const Blocks& blocks) const {
-  SegmentHeader header = header_;
-  CUCKOO_TRY(write_pages(blocks, header));
-  CUCKOO_TRY(write_runs(blocks, header));
-  CUCKOO_TRY(write_overflow(blocks, header));
-  return header;
+Result<Segment::Stored> Segment::write_to(const Blocks& blocks) const {
+  Stored stored{header_, sums_};
+  CUCKOO_TRY(write_pages(blocks, stored));
+  CUCKOO_TRY(write_runs(blocks, stored));
+  CUCKOO_TRY(write_overflow(blocks, stored.header));
+  CUCKOO_TRY(stored.sums.write(blocks, header_.number, options_->page_bytes, sums_));
+  stored.header.pages = static_cast<uint32_t>(stored.sums.pages());
+  stored.header.sums_hash = stored.sums.hash();
+  return stored;
 }
 
 // Pages that are ahead of F stay dirty.
-void Segment::note_written(const SegmentHeader& header) noexcept {
-  header_ = header;
-  kept_run_blocks_ = header.run_blocks;
+void Segment::note_written(Stored&& stored) noexcept {
+  header_ = stored.header;
+  sums_ = std::move(stored.sums);
+  kept_run_blocks_ = header_.run_blocks;
   new_runs_.clear();
   written_ = true;
   if (unwritten_ == nullptr) {
@@ -329,9 +339,14 @@ void Segment::share_pages() noexcept {
   }
 }
 
+uint64_t Segment::stored_blocks() const noexcept {
+  const uint64_t sums = (sums_.stored_bytes() + options_->page_bytes - 1) / options_->page_bytes;
+  return uint64_t{header_.pages} + header_.run_blocks + header_.overflow_blocks + sums;
+}
+
 size_t Segment::memory_bytes() const noexcept {
-  size_t bytes = sizeof(Segment) + filter_->pages().memory_bytes() + beyond_.memory_bytes() +
-                 owed_.memory_bytes();
+  size_t bytes = sizeof(Segment) + sums_.memory_bytes() + filter_->pages().memory_bytes() +
+                 beyond_.memory_bytes() + owed_.memory_bytes();
   for (const std::vector<std::byte>& block : new_runs_) {
     bytes += block.capacity();
   }

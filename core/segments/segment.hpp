@@ -21,9 +21,8 @@
 //   S2  pages and runs hold exactly the entries of the log before F that have this prefix; the
 //       entries from F on are its list.
 //   I1  a page in memory that is not dirty has the bytes of its block, or is zero and has no block.
-//   I2  the header counts the blocks, and sums the indexes of the pages that have one. A page
-//       without a block is believed to be zero only after all blocks were read and counted: a lost
-//       one would be a false negative.
+//   I2  the sums (core/segments/block_sums.hpp) say which pages have a block, and what is in it. A
+//       block that is read has its sum, and none is missing: each would be a false negative.
 //   I3  with hashes: the sum of the runs is what the pages hold as of F. In a copy, the runs may
 //       have further removes, that found nothing in the pages.
 //   I4  base_id stands for the history of pages and runs: two segments that were filled in
@@ -66,6 +65,7 @@
 #include "core/filter/cell_counts.hpp"
 #include "core/filter/filter.hpp"
 #include "core/filter/probe.hpp"
+#include "core/segments/block_sums.hpp"
 #include "core/segments/blocks.hpp"
 #include "core/segments/contents.hpp"
 #include "core/segments/entry_list.hpp"
@@ -124,7 +124,7 @@ class Segment {
     const Answer answer = cuckoo::probe(*filter_, hash << header_.depth);
     return answer == Answer::kAbsent && beyond_.count(hash) > 0 ? Answer::kPresent : answer;
   }
-  // Loads the pages that the hash needs; all of them if one has no block (I2).
+  // Loads the pages that the hash needs; all of them if one has no block.
   Status load(const Blocks& blocks, uint64_t hash);
   Status load_all(const Blocks& blocks);
   bool all_loaded() const noexcept { return all_loaded_; }
@@ -217,10 +217,16 @@ class Segment {
   void insert_pair(const HashPair& pair);  // its pages are in memory
 
   // --- writing
-  // Writes the state as of F, as far as it is not stored yet, and returns its header. That counts
-  // as not written until note_written().
-  Result<SegmentHeader> write_to(const Blocks& blocks) const;
-  void note_written(const SegmentHeader& header) noexcept;
+  // Writes the state as of F, as far as it is not stored yet, and returns what is stored then. That
+  // counts as not written until note_written().
+  struct Stored {
+    SegmentHeader header;
+    BlockSums sums;
+  };
+  Result<Stored> write_to(const Blocks& blocks) const;
+  void note_written(Stored&& stored) noexcept;
+
+  uint64_t stored_blocks() const noexcept;
 
   size_t memory_bytes() const noexcept;
   // Checks I2, I3, I6 and the filter's own invariants, of a segment that was just opened, or never
@@ -252,9 +258,9 @@ class Segment {
   std::vector<NetHash> beyond() const;  // ascending
   void take_beyond();
   void remove(uint64_t hash, uint64_t copies);
-  Status write_pages(const Blocks& blocks, SegmentHeader& header) const;
+  Status write_pages(const Blocks& blocks, Stored& stored) const;
   Status write_overflow(const Blocks& blocks, SegmentHeader& header) const;
-  Status write_runs(const Blocks& blocks, SegmentHeader& header) const;
+  Status write_runs(const Blocks& blocks, Stored& stored) const;
   struct Runs {
     std::vector<NetHash> entries;  // of all runs
     std::vector<size_t> starts;    // where each begins
@@ -288,6 +294,7 @@ class Segment {
 
   const FilterOptions* options_;
   SegmentHeader header_;  // as of F; of what is not written yet it does not count the blocks
+  BlockSums sums_;        // of the blocks that are stored
   std::unique_ptr<Filter> filter_;
   bool all_loaded_ = false;
   bool written_ = false;  // its state as of F is stored

@@ -97,9 +97,10 @@ Result<std::vector<NetHash>> Segment::take_last_run(const Blocks& blocks, uint64
     } else {
       CUCKOO_TRY(blocks.read_one(
           segment_block(header_.number, kFirstRunPart + static_cast<int64_t>(at) - 1),
-          [&run](int64_t, std::span<const std::byte> block) {
+          [&](int64_t, std::span<const std::byte> block) -> Status {
+            CUCKOO_TRY(sums_.expect_run(at - 1, block));
             run.emplace_back(block.begin(), block.end());
-            return Status();
+            return {};
           }));
     }
     CUCKOO_ASSIGN_OR_RETURN(const RunBlockHead head, run_block_head(run.back()));
@@ -165,7 +166,7 @@ Result<Segment::Runs> Segment::read_runs(const Blocks& blocks) const {
   runs.entries.reserve(std::min(header_.run_entries, kMostReserved));
   uint64_t previous = header_.prefix;
   uint32_t found = 0;
-  const auto take = [&](int64_t, std::span<const std::byte> content) -> Status {
+  const auto take = [&](std::span<const std::byte> content) -> Status {
     const size_t before = runs.entries.size();
     bool begins = false;
     CUCKOO_TRY(decode_run_block(content, options_->width, header_.depth, header_.prefix, previous,
@@ -183,14 +184,18 @@ Result<Segment::Runs> Segment::read_runs(const Blocks& blocks) const {
   const int64_t end = all_kept ? kFirstOverflowPart : kFirstRunPart + kept_run_blocks_;
   if (header_.run_blocks > 0) {
     CUCKOO_TRY(blocks.read(segment_block(header_.number, kFirstRunPart),
-                           segment_block(header_.number, end - 1), take));
+                           segment_block(header_.number, end - 1),
+                           [&](int64_t, std::span<const std::byte> content) -> Status {
+                             CUCKOO_TRY(sums_.expect_run(found, content));
+                             return take(content);
+                           }));
   }
   if (found != kept_run_blocks_) {
     return corrupt("segment " + std::to_string(header_.number) + ": " + std::to_string(found) +
                    " run blocks, expected " + std::to_string(kept_run_blocks_));
   }
   for (const std::vector<std::byte>& block : new_runs_) {
-    CUCKOO_TRY(take(0, block));
+    CUCKOO_TRY(take(block));
   }
   if (runs.entries.size() != header_.run_entries) {
     return corrupt("segment " + std::to_string(header_.number) + ": runs of " +

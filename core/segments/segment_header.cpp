@@ -19,7 +19,7 @@ constexpr uint64_t SegmentHeader::*kWords[] = {
     &SegmentHeader::prefix,         &SegmentHeader::number,          &SegmentHeader::capacity,
     &SegmentHeader::size,           &SegmentHeader::folded_to,       &SegmentHeader::base_id,
     &SegmentHeader::digest,         &SegmentHeader::occupied,        &SegmentHeader::items,
-    &SegmentHeader::overflow_items, &SegmentHeader::overflow_digest, &SegmentHeader::page_index_sum,
+    &SegmentHeader::overflow_items, &SegmentHeader::overflow_digest, &SegmentHeader::sums_hash,
     &SegmentHeader::made_at};
 constexpr uint32_t SegmentHeader::*kHalfWords[] = {
     &SegmentHeader::shape,      &SegmentHeader::detail,
@@ -71,8 +71,8 @@ Result<SegmentHeader> decode_segment_header(std::span<const std::byte> from) {
   if (header.number == 0 || header.number > kMaxSegmentNumber || header.capacity == 0 ||
       header.capacity > kMaxCapacity || header.items > kMaxHashCount ||
       header.pages > kFirstRunPart || header.run_blocks > kFirstOverflowPart - kFirstRunPart ||
-      header.overflow_blocks > kEndPart - kFirstOverflowPart || header.dead > header.run_entries ||
-      header.made_at > header.folded_to) {
+      header.overflow_blocks > kFirstSumsPart - kFirstOverflowPart ||
+      header.dead > header.run_entries || header.made_at > header.folded_to) {
     return corrupt("segment header with a number out of range");
   }
   return header;

@@ -29,8 +29,8 @@ struct SegmentHeader {
   uint64_t items = 0;      // that it holds, as of F
   uint64_t overflow_items = 0;
   uint64_t overflow_digest = 0;
-  uint64_t page_index_sum = 0;  // of the pages that have a block
-  uint64_t made_at = 0;         // it got its present size at the log's next position
+  uint64_t sums_hash = 0;  // of the sums of its pages and run blocks (core/segments/block_sums.hpp)
+  uint64_t made_at = 0;    // it got its present size at the log's next position
 
   uint32_t shape = 0;   // GeometryWords
   uint32_t detail = 0;  // GeometryWords

@@ -44,12 +44,12 @@ void examine_directory(const FilterOptions& options, const FuzzBlocks& blocks,
   REQUIRE(covered == uint64_t{1} << segments::kMaxDepth);
   for (const auto& [id, row] : blocks.rows) {
     const auto page = static_cast<uint64_t>(id - segments::kFirstDirectoryBlock);
-    REQUIRE(directory.page_stored(page));
+    REQUIRE(directory.page_hash(page) == Directory::hash_of_page(page, blocks.content(id)));
     const Bytes again = directory.encode_page(page, {});
     const std::span<const std::byte> content = blocks.content(id);
     REQUIRE(std::equal(again.begin(), again.end(), content.begin(), content.end()));
   }
-  REQUIRE(!directory.page_stored(blocks.rows.size() + options.page_bytes));
+  REQUIRE(directory.page_hash(blocks.rows.size() + options.page_bytes) == 0);
 }
 
 void examine(std::span<const std::byte> input, bool repaired) {
@@ -69,7 +69,6 @@ void examine(std::span<const std::byte> input, bool repaired) {
   options.page_bytes = kHeadersPerPage * kSegmentHeaderBytes;
   FuzzBlocks blocks;
   std::span<const std::byte> rest = input.subspan(content.size());
-  uint64_t pages = 0;
   uint64_t sum = 0;
   uint64_t leaves = 0;
   for (uint64_t page = 0; rest.size() >= kSegmentHeaderBytes; ++page) {
@@ -86,13 +85,11 @@ void examine(std::span<const std::byte> input, bool repaired) {
     }
     blocks.put(segments::kFirstDirectoryBlock + static_cast<int64_t>(page),
                one.first(headers * kSegmentHeaderBytes), options.seed);
-    ++pages;
-    sum += page;
+    sum += Directory::hash_of_page(page, one.first(headers * kSegmentHeaderBytes));
     leaves = page * kHeadersPerPage + headers;
   }
   if (repaired) {
-    root.pages = pages;
-    root.page_index_sum = sum;
+    root.pages_hash = sum;
     root.leaves = std::max(leaves, uint64_t{1} << root.first_depth);
   }
   Directory directory(options);

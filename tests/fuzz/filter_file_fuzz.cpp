@@ -10,6 +10,7 @@
 #include "core/base/mix.hpp"
 #include "core/segments/filter_file.hpp"
 #include "tests/fuzz/fuzz_blocks.hpp"
+#include "tests/support/sealed_blocks.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -180,6 +181,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (; edits.size() >= 4; edits = edits.subspan(4)) {
     edit(blocks, std::to_integer<uint8_t>(edits[0]), cuckoo::load_le<uint16_t>(&edits[1]), edits[3],
          options.seed);
+  }
+  if (data[0] / 32 % 2 == 0) {  // else as it is found
+    seal(blocks, options);
   }
   examine(blocks, options);
   return 0;

@@ -1,6 +1,7 @@
 // Blocks are changed, removed, moved and exchanged. No key may be lost without an error before, and
 // no bytes whatever lead to a crash or to work without end.
 #include "tests/core/segments/stored_file.hpp"
+#include "tests/support/sealed_blocks.hpp"
 #include "tests/support/share.hpp"
 
 namespace cuckoo::segments {
@@ -11,11 +12,16 @@ constexpr uint64_t kKeys = 4000;
 
 class FilterFileDamage : public ::testing::TestWithParam<test::FilterCase> {
  protected:
-  // Segments of several folds, overflow cells, and a log of entries that are not folded.
-  static MemoryBlocks::Rows rows_of(const FilterOptions& options, uint64_t first) {
+  // Segments of several folds, overflow cells, and a log of entries that are not folded. `older`:
+  // gets the blocks of some time before.
+  static MemoryBlocks::Rows rows_of(const FilterOptions& options, uint64_t first,
+                                    MemoryBlocks::Rows* older = nullptr) {
     MemoryBlocks storage;
     NewFile file(options, storage);
     expect_ok(test::add_and_commit(file, first, first + 2500));
+    if (older != nullptr) {
+      *older = storage.rows;
+    }
     for (uint64_t i = 2500; i < kKeys - 300; i += 300) {
       expect_ok(test::add_and_commit(file, first + i, first + i + 300));
     }
@@ -65,6 +71,18 @@ class FilterFileDamage : public ::testing::TestWithParam<test::FilterCase> {
     return page;
   }
 
+  // Expects that each of these blocks is found, if it differs, in the place of the filter's own.
+  void expect_found(const MemoryBlocks::Rows& others) {
+    for (const auto& [id, row] : others) {
+      const auto own = good.find(id);
+      if (is_left_out() || (own != good.end() && own->second == row)) {
+        continue;
+      }
+      storage.rows = good;
+      storage.rows[id] = row;
+      ASSERT_TRUE(finds_damage()) << block_name(id);
+    }
+  }
   bool is_left_out() { return seen_++ % test::share_divisor() != test::share_first(); }
 
   uint64_t seen_ = 0;
@@ -121,15 +139,36 @@ TEST_P(FilterFileDamage, of_a_moved_or_copied_block_loses_no_key) {
 TEST_P(FilterFileDamage, of_a_foreign_block_loses_no_key) {
   FilterOptions foreign = options;
   foreign.seed = 99;
-  const MemoryBlocks::Rows other = rows_of(foreign, 0);
-  for (const auto& row : other) {
-    if (is_left_out()) {
-      continue;
-    }
-    storage.rows = good;
-    storage.rows[row.first] = row.second;
-    ASSERT_TRUE(finds_damage()) << block_name(row.first);
+  expect_found(rows_of(foreign, 0));
+}
+
+// Their checksums are right.
+TEST_P(FilterFileDamage, of_a_block_of_a_filter_with_the_same_seed_loses_no_key) {
+  expect_found(rows_of(options, 100'000));
+}
+
+TEST_P(FilterFileDamage, of_a_block_of_an_earlier_time_loses_no_key) {
+  MemoryBlocks::Rows older;
+  EXPECT_EQ(rows_of(options, 0, &older), good);
+  expect_found(older);
+}
+
+// The pages of a segment stay as they are, and its runs are those of another filter. The filter
+// that is made anew of them would lack its keys.
+TEST_P(FilterFileDamage, of_all_runs_of_a_segment_loses_no_key) {
+  if (!options.growth) {
+    return;
   }
+  const MemoryBlocks::Rows other = rows_of(options, 100'000);
+  for (const auto& [id, row] : other) {
+    if (id < kFirstLogBlock && id % kEndPart >= kFirstRunPart && id % kEndPart < kFirstSumsPart) {
+      storage.rows[id] = row;
+    }
+  }
+  ASSERT_NE(storage.rows, good);
+  FilterFile file(options, storage);
+  expect_ok(file.refresh());
+  EXPECT_EQ(file.rebuild(1).error().code, ErrorCode::kCorrupt);
 }
 
 // An attacker may write blocks whose checksums are right. The figures make filters of the
@@ -144,6 +183,7 @@ TEST_P(FilterFileDamage, of_a_geometry_takes_no_memory_for_figures) {
     (of_capacity ? changed.capacity : changed.size) = uint64_t{1} << 40;
     encode_segment_header(changed, at);
     expect_ok(blocks.write(kFirstDirectoryBlock, page, true));
+    test::seal(storage, options);
     OpenedFile file(options, storage);
     EXPECT_GE(file.rate_now(), 0);
     EXPECT_GE(file.load_factor(), 0);
@@ -163,6 +203,7 @@ TEST_P(FilterFileDamage, of_a_segment_made_after_what_it_holds_is_found) {
   header.made_at = header.folded_to + 1;
   encode_segment_header(header, at);
   expect_ok(blocks.write(kFirstDirectoryBlock, page, true));
+  test::seal(storage, options);
   EXPECT_EQ(open.check().error().code, ErrorCode::kCorrupt);
   FilterFile file(options, storage);
   EXPECT_EQ(file.refresh().error().code, ErrorCode::kCorrupt);
@@ -188,6 +229,9 @@ TEST_P(FilterFileDamage, by_an_attacker_does_no_harm) {
             static_cast<std::byte>(word % 2 == 0 ? word : kBytes[word % 5]);
       }
       expect_ok(blocks.write(row.first, content, true));
+      if (round % 2 == 0) {
+        test::seal(storage, options);
+      }
       FilterFile file(options, storage);
       if (!file.refresh().ok()) {
         continue;

@@ -395,6 +395,10 @@ TEST_P(FaultyWindowOfSegments, hostile_numbers_are_refused) {
       [](Bytes& c) { store_le<uint64_t>(&c[16], 0); },
       [](Bytes& c) { store_le<uint64_t>(&c[16], kGenerations + 1); },
       [](Bytes& c) { store_le<uint64_t>(&c[16], UINT64_MAX); },
+      // Possible ones, but not those of this window: the newest generation names another block.
+      [](Bytes& c) { store_le<uint64_t>(&c[8], 3); },
+      [](Bytes& c) { store_le<uint64_t>(&c[16], 1); },
+      [](Bytes& c) { store_le<uint64_t>(&c[24], 99); },
   };
   for (const bool warm : {false, true}) {
     for (size_t number = 0; number < std::size(kChanges); ++number) {
@@ -413,17 +417,6 @@ TEST_P(FaultyWindowOfSegments, hostile_numbers_are_refused) {
       EXPECT_EQ(window.items(), stored.window.items());
       EXPECT_TRUE(window.check().ok());
     }
-  }
-  // The block tells of another rotation with the same slots held, and of a past that never was.
-  // Nothing is lost.
-  Bytes changed = content;
-  store_le<uint64_t>(&changed[8], 3);
-  store_le<uint64_t>(&changed[24], 99);
-  ASSERT_TRUE(blocks.write(kWindowBlock, changed, true).ok());
-  FilterWindow window(stored.options, stored.storage);
-  StoredGenerations::follow(window);
-  for (uint64_t i = 2000; i < 2610; ++i) {
-    ASSERT_TRUE(has(window, nth_hash(i)));
   }
 }
 

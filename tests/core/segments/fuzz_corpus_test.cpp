@@ -228,13 +228,9 @@ void write_directory(const char* name, uint64_t first_depth, const std::vector<u
   root.next_number = depths.size() + 1;
   root.capacity = 1000;
   root.leaves = std::max<uint64_t>(depths.size(), uint64_t{1} << first_depth);
-  root.pages = (depths.size() + 3) / 4;
-  for (uint64_t page = 0; page < root.pages; ++page) {
-    root.page_index_sum += page;
-  }
   Bytes seed = encode_root(root);
   const size_t pages_at = seed.size();
-  seed.resize(pages_at + root.pages * 4 * kSegmentHeaderBytes);
+  seed.resize(pages_at + (depths.size() + 3) / 4 * 4 * kSegmentHeaderBytes);
   uint64_t prefix = 0;
   for (size_t i = 0; i < depths.size(); ++i) {
     SegmentHeader header;

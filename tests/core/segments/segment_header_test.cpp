@@ -21,7 +21,7 @@ SegmentHeader sample() {
   header.items = 60010;
   header.overflow_items = 10;
   header.overflow_digest = 42;
-  header.page_index_sum = 276;
+  header.sums_hash = 276;
   header.made_at = 4567;
   header.shape = 19;
   header.detail = 6;

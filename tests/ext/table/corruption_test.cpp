@@ -375,7 +375,7 @@ TEST_F(Corruption, of_a_missing_page_row_is_an_error_at_its_first_use) {
        good.rows("SELECT id, id >> 24 FROM f_data WHERE " + std::string(kPageRows))) {
     QuickDatabase db(damaged("DELETE FROM f_data WHERE id = " + row[0]));
     db.refuses(probe, SQLITE_CORRUPT_VTAB,
-               {"f: corrupt: segment " + row[1] + ": ", " pages, expected ", "missing"});
+               {"f: corrupt: page ", " of segment " + row[1], " is missing"});
     EXPECT_EQ(db.attempt(probe).code, SQLITE_CORRUPT_VTAB) << "the next time, too";
     db.refuses("SELECT filter_export('f')", SQLITE_CORRUPT_VTAB, {"segment"});
     db.refuses(sql("BEGIN; INSERT INTO f {}; COMMIT", numbers(10001, 19000)), SQLITE_CORRUPT_VTAB,
@@ -408,7 +408,7 @@ TEST_F(Corruption, of_a_missing_page_row_is_an_error_for_every_kind) {
     }
     QuickDatabase db(path);
     db.refuses(sql("SELECT sum(filter_contains('f', i)) FROM ({})", numbers(1, 8000)),
-               SQLITE_CORRUPT_VTAB, {"f: corrupt: segment ", " pages, expected ", "missing"});
+               SQLITE_CORRUPT_VTAB, {"f: corrupt: page ", " is missing"});
   }
 }
 
@@ -425,11 +425,11 @@ TEST_F(Corruption, of_a_missing_page_row_among_few_is_found_when_all_are_read) {
   }
   const std::vector<std::string> reads = {
       "INSERT INTO f(f) VALUES ('check')", "SELECT filter_export('f')",
-      // No page of these keys has a row. To remember that of each would take more than to read all.
+      // No page of these keys has a row. So all pages are read.
       "SELECT sum(filter_contains('f', i)) FROM (" + numbers(1000, 1100) + ")"};
   for (const std::string& sql : reads) {
     QuickDatabase db(path);
-    db.refuses(sql, SQLITE_CORRUPT_VTAB, {"f: corrupt: ", " pages, expected "});
+    db.refuses(sql, SQLITE_CORRUPT_VTAB, {"f: corrupt: page ", " is missing"});
   }
 }
 

@@ -132,7 +132,7 @@ TEST(Format, the_worked_example_is_what_the_extension_writes) {
   run_scripts(db, blocks, "");
   db.run("INSERT INTO seen(seen) VALUES ('check')");
   const StoredRows documented = documented_rows(blocks, "");
-  EXPECT_EQ(documented.size(), 18U);
+  EXPECT_EQ(documented.size(), 19U);
   expect_rows(stored_rows(db, {"SELECT 'seen_config ' || key, value FROM seen_config",
                                "SELECT 'seen_data ' || id, hex(block) FROM seen_data"}),
               documented);

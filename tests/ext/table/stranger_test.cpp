@@ -88,6 +88,61 @@ TEST_P(BlocksOfAStranger, are_an_error_one_by_one_and_all_together) {
   }
 }
 
+// Two tables have had one name, have one seed, and so the same checksums. The newest row of the log
+// is left out: it tells of all others, and nothing tells of it.
+class BlocksOfANamesake : public BlocksOfAStranger {
+ protected:
+  BlocksOfANamesake() {
+    QuickDatabase db(path);
+    const std::string create = sql("CREATE VIRTUAL TABLE f USING {}seed = 1)", GetParam().module);
+    db.run("DROP TABLE f; DROP TABLE g; {}; INSERT INTO f {}; ALTER TABLE f RENAME TO g", create,
+           numbers(10001, 13000));
+    db.run("{}; INSERT INTO f {}; CREATE TABLE own AS SELECT * FROM f_data", create,
+           numbers(1, 3000));
+  }
+  void take(const std::string& which) {
+    QuickDatabase db(path);
+    db.run(
+        "DELETE FROM f_data; INSERT INTO f_data SELECT * FROM own;"
+        "UPDATE f_data SET block = (SELECT block FROM g_data g WHERE g.id = f_data.id) WHERE {}"
+        " AND EXISTS (SELECT 1 FROM g_data g WHERE g.id = f_data.id)",
+        which);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, BlocksOfANamesake,
+    testing::Values(Stranger{"cuckoo_filter(capacity = 1000, "},
+                    Stranger{"cuckoo_filter(capacity = 4000, growth = off, "},
+                    Stranger{"bloom_filter(capacity = 1000, "},
+                    Stranger{"bloom_filter(layout = blocked, growth = off, capacity = 4000, "},
+                    Stranger{"cuckoo_filter(generations = 3, capacity = 1000, "}),
+    kParameterName);
+
+TEST_P(BlocksOfANamesake, are_an_error_one_by_one) {
+  for (const Row& id : QuickDatabase(path).rows(
+           "SELECT id FROM f_data JOIN g_data USING (id) WHERE f_data.block <> g_data.block"
+           " AND id < (SELECT max(id) FROM f_data)")) {
+    take("id = " + id[0]);
+    expect_noticed("block " + id[0]);
+  }
+}
+
+// What is made anew of another filter's hashes would lack the own ones for good.
+TEST_P(BlocksOfANamesake, do_not_become_those_of_a_filter_that_is_made_anew) {
+  constexpr const char* kRuns =
+      "id % 16777216 BETWEEN 8388608 AND 14680063 AND id < 36028797018963968";
+  if (QuickDatabase(path).number(sql("SELECT count(*) FROM own WHERE {}", kRuns)) == 0) {
+    return;
+  }
+  for (const std::string& grows : {std::string("INSERT INTO f(f) VALUES ('rebuild')"),
+                                   "INSERT INTO f " + numbers(20001, 30000)}) {
+    take(kRuns);
+    QuickDatabase db(path);
+    db.refuses(grows, SQLITE_CORRUPT, {"f: corrupt: ", "of another time, or of another filter"});
+  }
+}
+
 // A copy, and the filter that it was made of, go different ways.
 TEST(BlocksOfACopy, are_an_error_in_its_origin) {
   TemporaryFolder folder;
