@@ -9,6 +9,7 @@
 #include "core/base/bytes.hpp"
 #include "core/filter/sizing.hpp"
 #include "core/segments/front.hpp"
+#include "core/segments/message_part.hpp"
 
 namespace cuckoo::segments {
 namespace {
@@ -273,6 +274,9 @@ Status check_frame(std::span<const std::byte> bytes, uint64_t size) {
       return corrupt(
           "image of a sliding window, expected that of one filter; its generations can't be told"
           " apart once they are merged");
+    }
+    if (looks_like_part(bytes)) {
+      return corrupt("a part of a message, expected a whole one; 'apply' takes parts");
     }
     if (magic != kMessageMagic) {
       return corrupt("bytes that are no image or changes of a filter, expected CKMS at the start");

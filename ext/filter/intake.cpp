@@ -338,6 +338,9 @@ void Intake::expect_importable(const Incoming& incoming) const {
   expect_keys(incoming);
   if (command_ == "apply") {
     live_.expect_origin(incoming.options.seed);
+    if (holds_each_once() && !incoming.contents.unique) {
+      refuse("unique = on follows only what is unique, too; 'import' takes each hash once");
+    }
   }
   if (const Status status = incoming.options.check(); !status.ok()) {
     refuse("the image is for " + status.error().message);

@@ -317,7 +317,8 @@ inline constexpr char kRunRows[] =
     "((id >> 24 & 4294967295) BETWEEN 1 AND 1073741823 AND"
     " (id & 16777215) BETWEEN 8388608 AND 12582911)";
 inline constexpr char kOverflowRows[] =
-    "((id >> 24 & 4294967295) BETWEEN 1 AND 1073741823 AND (id & 16777215) >= 12582912)";
+    "((id >> 24 & 4294967295) BETWEEN 1 AND 1073741823"
+    " AND (id & 16777215) BETWEEN 12582912 AND 14680063)";
 inline constexpr char kLogRows[] = "(id > 0 AND (id >> 55 & 1) = 1)";
 inline int64_t rows_of(Database& db, const std::string& table, const std::string& which,
                        Caller from = Caller::here()) {

@@ -288,7 +288,7 @@ TEST_F(Parts, of_another_kind_are_refused_with_the_first) {
   db.run("CREATE VIRTUAL TABLE texts USING cuckoo_filter(key TEXT)");
   db.run("INSERT INTO w " + numbers(1, 20000));
   refuses_first("bloom", "o", "NULL", {"bloom: apply: the image is of a cuckoo_filter"});
-  refuses_first("once", "o", "NULL", {"once: apply: unique = on", "'hashes'"});
+  refuses_first("once", "o", "NULL", {"once: apply: unique = on follows", "'import'"});
   refuses_first("texts", "o", "NULL", {"texts: apply: ", "TEXT"});
   refuses_first("v", "o", "NULL", {"v: apply: the BLOB is of a single filter"});
   refuses_first("c", "w", "NULL", {"c: apply: ", "generations = 3"});
