@@ -27,6 +27,7 @@
 #include "ext/flash/info.hpp"
 #include "ext/flash/options.hpp"
 #include "ext/flash/plan.hpp"
+#include "ext/flash/salvage.hpp"
 #include "ext/ring/functions.hpp"
 #include "ext/ring/moves.hpp"
 #include "ext/ring/store.hpp"
@@ -137,6 +138,7 @@ void register_all(Registration& registration) {
   registration.module<FlashInfo>("flash_kv_info");
   registration.module<FlashSectors>("flash_kv_sectors");
   registration.module<FlashPlan>("flash_kv_plan");
+  registration.module<FlashSalvageTable>("flash_kv_salvage");
   registration.module<HashRingTable>("hash_ring");
   registration.module<HashRingMoves>("hash_ring_moves");
   register_filter_functions(registration);

@@ -16,10 +16,10 @@ Status FlashCheckpointer::expect_fit(uint64_t entries) const {
 }
 
 bool FlashCheckpointer::due() const noexcept {
-  constexpr uint64_t kTailSectors = 48;
   const uint64_t entries = state_.index.size();
   return state_.now.tail_read_bytes >
-             entries * 5 / 2 + kTailSectors * state_.layout.geometry().sector_size_bytes &&
+             entries * 5 / 2 +
+                 state_.policy.tail_sectors() * state_.layout.geometry().sector_size_bytes &&
          fits(entries);
 }
 

@@ -78,11 +78,11 @@ Status FlashCollector::collect(uint32_t victim) {
   const auto begin = FlashRecordHeader::collect(state_.now.next_lsn, victim);
   CUCKOO_TRY(log_.append_cold(begin, {}, {}).take_status());
   std::vector<FlashLogRecord> copies;
-  CUCKOO_ASSIGN_OR_RETURN(const uint32_t lacking, copy_live(victim, copies));
-  if (lacking != 0) {
-    return corrupt("erase block " + std::to_string(victim) + " lacks " + std::to_string(lacking) +
-                   " units that the index points to");
+  Result<uint32_t> lacking = copy_live(victim, copies);
+  if (lacking.ok() ? lacking.value() != 0 : lacking.error().code == ErrorCode::kCorrupt) {
+    return healer_.heal(victim);
   }
+  CUCKOO_TRY(lacking.take_status());
   const auto end =
       FlashRecordHeader::collected(state_.now.next_lsn, static_cast<uint32_t>(copies.size()));
   CUCKOO_TRY(log_.append_cold(end, {}, {}).take_status());

@@ -13,12 +13,14 @@
 //   I3  on a device that wears out, a collection begins only if there is room for a checkpoint
 //       after it, or if one was just written, because only a checkpoint frees blocks of the tail.
 //       When no block can be freed any more, the device is worn out: kFull, whose text says so.
+//   I4  a victim with a record that can't be read is given up (healer.hpp), and never chosen again.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "core/flash/checkpointer.hpp"
+#include "core/flash/healer.hpp"
 #include "core/flash/log.hpp"
 #include "core/flash/state.hpp"
 
@@ -26,8 +28,9 @@ namespace cuckoo::core {
 
 class FlashCollector {
  public:
-  FlashCollector(FlashState& state, FlashLog& log, FlashCheckpointer& checkpointer) noexcept
-      : state_(state), log_(log), checkpointer_(checkpointer) {}
+  FlashCollector(FlashState& state, FlashLog& log, FlashCheckpointer& checkpointer,
+                 FlashHealer& healer) noexcept
+      : state_(state), log_(log), checkpointer_(checkpointer), healer_(healer) {}
 
   // Makes room for `units` units in `records` records of the hot stream. The store calls it before
   // a batch. Only here does it collect without a command.
@@ -46,6 +49,7 @@ class FlashCollector {
   FlashState& state_;
   FlashLog& log_;
   FlashCheckpointer& checkpointer_;
+  FlashHealer& healer_;
 };
 
 }  // namespace cuckoo::core

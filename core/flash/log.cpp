@@ -22,6 +22,9 @@ Status FlashLog::load(uint32_t position, FlashLoadedRecord& record) {
   if (position >= layout.geometry().units()) {
     return broken("is beyond the device");
   }
+  if (state_.is_lost(position)) {
+    return broken("was damaged, and its erase block is given up");
+  }
   const auto [block, offset] = layout.locate(position);
   const uint64_t sequence = state_.blocks.at(block).sequence;
   const size_t room = layout.room_bytes(offset);
@@ -52,7 +55,7 @@ Status FlashLog::load(uint32_t position, FlashLoadedRecord& record) {
 }
 
 Result<bool> FlashLog::read_head(uint32_t position, FlashLogRecord& record) {
-  if (position >= state_.layout.geometry().units()) {
+  if (position >= state_.layout.geometry().units() || state_.is_lost(position)) {
     return false;
   }
   const uint32_t block = state_.layout.locate(position).block;

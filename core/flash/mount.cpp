@@ -219,7 +219,7 @@ Result<std::vector<std::byte>> FlashMount::read_pieces(const std::vector<Piece>&
   return bytes;
 }
 
-// Checks that every record is in a block that can hold it.
+// Checks that every record is in a block that can hold it. A lost one is in a bad block.
 Status FlashMount::expect_places(const FlashIndex::Entries& entries) const {
   const FlashLayout& layout = state_.layout;
   uint64_t begin = 0;  // of the records in the block of the last position
@@ -231,8 +231,10 @@ Status FlashMount::expect_places(const FlashIndex::Entries& entries) const {
       const FlashBlock block = state_.blocks.at(number);
       const bool holds = block.kind == FlashBlockKind::kData && block.live_units != 0;
       begin = uint64_t{number} * layout.units_per_block() + kFlashHeaderUnits;
-      end = holds ? begin - kFlashHeaderUnits + block.used_units : 0;
       block_end = begin - kFlashHeaderUnits + layout.units_per_block();
+      end = holds                                ? begin - kFlashHeaderUnits + block.used_units
+            : block.kind == FlashBlockKind::kBad ? block_end
+                                                 : 0;
     }
     if (position < begin || position >= end) {
       return corrupt("checkpoint " + std::to_string(state_.now.checkpoint_id) +

@@ -57,8 +57,8 @@ struct FlashStoreOptions {
   // A database transaction changes the device atomically. So a mount finds no torn record, and
   // bytes that were never written read as erased.
   bool atomic_device = false;
-  // Checkpoints when a mount would have to read more than 2.5 bytes a record and 48 sectors after
-  // the last one. Off: the caller asks checkpoint_due(), for example at each commit.
+  // Checkpoints when a mount would have to read more than 2.5 bytes a record and tail_sectors()
+  // after the last one. Off: the caller asks checkpoint_due(), for example at each commit.
   bool automatic_checkpoints = true;
   // Bare devices only: a power cut may undo any of the writes since the last sync().
   bool reordering_device = false;
@@ -84,6 +84,10 @@ class FlashPolicy {
   bool verifies() const noexcept { return !atomic_; }
   // A mount leaves the device as it found it.
   bool mount_only_reads() const noexcept { return atomic_; }
+
+  // Damage in the tail costs more than elsewhere, so it is short. But a checkpoint on a bare device
+  // takes two syncs.
+  uint64_t tail_sectors() const noexcept { return atomic_ ? 24 : 48; }
 
   // --- atomic devices
   // An open block names the stream's next one, which is reserved.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace cuckoo::core {
 
@@ -65,7 +66,7 @@ Result<bool> FlashScan::Block::next(const Source& from) {
   const FlashLayout& layout = from.state.layout;
   while (live_units_ > 0) {
     std::span<const std::byte> bytes;
-    const uint32_t offset = offset_;
+    const uint32_t offset = damaged_at_ = offset_;
     CUCKOO_TRY(load(from, offset, layout.unit_bytes(), bytes));
     position_ = layout.position(number_, offset);
     if (bytes.size() < kMaxFlashRecordHeaderBytes && offset + 1 < block_.used_units) {
@@ -115,17 +116,21 @@ Result<bool> FlashScan::Block::next(const Source& from) {
 Status FlashScan::begin(const Source& from) {
   const FlashState& state = from.state;
   const FlashLayout& layout = state.layout;
-  std::byte unit[kFlashMarkBytes];
+  std::byte unit[kFlashMarkBytes] = {};
   Block cold;
   for (uint32_t number = 0; number < state.blocks.touched(); ++number) {
     const FlashBlock block = state.blocks.at(number);
     if (block.kind != FlashBlockKind::kData || block.live_units == 0) {
       continue;
     }
-    CUCKOO_TRY(from.log.read(layout.block_address(number) + layout.unit_bytes(), unit));
+    Status read = from.log.read(layout.block_address(number) + layout.unit_bytes(), unit);
     const std::optional<FlashOpenHeader> opened = decode_open_header(number, unit);
-    if (!opened || opened->sequence != block.sequence) {
-      return corrupt("the header of erase block " + std::to_string(number) + " is broken");
+    if (read.ok() && (!opened || opened->sequence != block.sequence)) {
+      read = corrupt("the header of erase block " + std::to_string(number) + " is broken");
+    }
+    if (!read.ok()) {
+      CUCKOO_TRY(pass_damage(from, number, 0, std::move(read)));
+      continue;
     }
     if (opened->purpose == FlashPurpose::kHot) {
       blocks_.emplace_back(block.sequence, number);
@@ -133,8 +138,12 @@ Status FlashScan::begin(const Source& from) {
     }
     cold.open(state, number);
     while (true) {
-      CUCKOO_ASSIGN_OR_RETURN(const bool more, cold.next(from));
-      if (!more) {
+      Result<bool> more = cold.next(from);
+      if (!more.ok()) {
+        CUCKOO_TRY(pass_damage(from, number, cold.damaged_at(), more.take_status()));
+        break;
+      }
+      if (!more.value()) {
         break;
       }
       cold_.push_back({cold.record().header.lsn, cold.position()});
@@ -145,9 +154,38 @@ Status FlashScan::begin(const Source& from) {
   return next_hot(from);
 }
 
+// Lists the entries of the block from that unit on that can be read, with the cold ones.
+Status FlashScan::pass_damage(const Source& from, uint32_t block, uint32_t offset, Status damage) {
+  if (damage.error().code != ErrorCode::kCorrupt) {
+    return damage;
+  }
+  damage_ = damage_.ok() ? std::move(damage) : std::move(damage_);
+  const FlashLayout& layout = from.state.layout;
+  std::vector<Cold> more;
+  for (const auto& [position, hash] : from.state.index.by_position()) {
+    const FlashLocation at = layout.locate(position);
+    FlashLoadedRecord record;
+    if (at.block == block && at.offset >= offset && from.log.load(position, record).ok() &&
+        record.header.is_entry()) {
+      more.push_back({record.header.lsn, position});
+    }
+  }
+  cold_.insert(cold_.end(), more.begin(), more.end());
+  std::sort(cold_.begin() + static_cast<std::ptrdiff_t>(next_cold_), cold_.end(),
+            [](const Cold& a, const Cold& b) { return a.lsn < b.lsn; });
+  return {};
+}
+
 Status FlashScan::next_hot(const Source& from) {
   while (true) {
-    CUCKOO_ASSIGN_OR_RETURN(hot_there_, hot_.next(from));
+    Result<bool> there = hot_.next(from);
+    if (!there.ok()) {
+      hot_there_ = false;
+      CUCKOO_TRY(pass_damage(from, hot_.number(), hot_.damaged_at(), there.take_status()));
+      hot_.leave();
+      continue;
+    }
+    hot_there_ = there.value();
     if (hot_there_) {
       const uint64_t lsn = hot_.record().header.lsn;
       if (lsn <= hot_lsn_) {
@@ -164,6 +202,17 @@ Status FlashScan::next_hot(const Source& from) {
   }
 }
 
+// Everything that can be read was given.
+Result<bool> FlashScan::end(const Source& from) {
+  if (damage_.ok() && given_ < from.state.now.heads) {
+    damage_ = FlashState::lost(from.state.now.heads - given_);
+  }
+  if (of_ == Of::kAll && !damage_.ok()) {
+    return std::exchange(damage_, Status());
+  }
+  return false;
+}
+
 Result<bool> FlashScan::next(const Source& from) {
   if (!begun_) {
     CUCKOO_TRY(begin(from));
@@ -171,16 +220,25 @@ Result<bool> FlashScan::next(const Source& from) {
   } else if (hot_there_ && position_ == hot_.position()) {
     CUCKOO_TRY(next_hot(from));
   }
-  if (next_cold_ < cold_.size() && (!hot_there_ || cold_[next_cold_].lsn < hot_lsn_)) {
+  while (next_cold_ < cold_.size() && (!hot_there_ || cold_[next_cold_].lsn < hot_lsn_)) {
     position_ = cold_[next_cold_++].position;
-    CUCKOO_TRY(from.log.load(position_, record_));
-    return true;
+    Status loaded = from.log.load(position_, record_);
+    if (loaded.ok()) {
+      ++given_;
+      return true;
+    }
+    if (loaded.error().code != ErrorCode::kCorrupt) {
+      return loaded;
+    }
+    damage_ = damage_.ok() ? std::move(loaded) : std::move(damage_);
   }
-  if (hot_there_) {
-    position_ = hot_.position();
-    record_ = hot_.record();
+  if (!hot_there_) {
+    return end(from);
   }
-  return hot_there_;
+  position_ = hot_.position();
+  record_ = hot_.record();
+  ++given_;
+  return true;
 }
 
 }  // namespace cuckoo::core

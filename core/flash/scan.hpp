@@ -11,8 +11,11 @@
 // Invariants
 //   I1  next() gives exactly the records of entries that the index points to, by ascending LSN.
 //   I2  a record that next() gives was verified as a whole. If next() passes over a record, it
-//       verified the record's head. It is an error if a block has fewer live units than the block
-//       table says, or if the hot stream is out of order.
+//       verified the record's head. It is damage if a block has fewer live units than the block
+//       table says, and an error if the hot stream is out of order.
+//   I4  damage hides nothing that can be read: of a damaged block the scan asks the index for the
+//       places of the records. After all that can be read comes the error, once, unless the scan is
+//       of what is sound. It comes also if an entry is lost (S4 of state.hpp).
 //   I3  a scan does not notice changes of the store's blocks and index. A caller that changes the
 //       store makes a new scan. A scan may go on in another store that is in the same state,
 //       because it refers to no store between two calls.
@@ -36,6 +39,9 @@ class FlashScan {
     const FlashState& state;
     FlashLog& log;
   };
+  enum class Of : bool { kAll, kSound };
+  explicit FlashScan(Of of = Of::kAll) noexcept : of_(of) {}
+
   // Goes on to the next entry. Returns false if there is none.
   Result<bool> next(const Source& from);
   // Returns the put or head that the scan is at. Its views are valid until next(), and until a
@@ -51,6 +57,11 @@ class FlashScan {
     Result<bool> next(const Source& from);  // false: there are no more
     const FlashLoadedRecord& record() const noexcept { return record_; }
     uint32_t position() const noexcept { return position_; }
+    uint32_t number() const noexcept { return number_; }
+    // Returns where the record begins that could not be read, after an error.
+    uint32_t damaged_at() const noexcept { return damaged_at_; }
+    // Leaves the rest of the block.
+    void leave() noexcept { live_units_ = 0; }
 
    private:
     Status load(const Source& from, uint32_t offset, size_t bytes, std::span<const std::byte>& out);
@@ -59,7 +70,8 @@ class FlashScan {
     Error lacks_units() const;
 
     uint32_t number_ = 0;
-    uint32_t offset_ = 0;      // of the record after the current one
+    uint32_t offset_ = 0;  // of the record after the current one
+    uint32_t damaged_at_ = 0;
     uint32_t live_units_ = 0;  // from there on
     FlashBlock block_;
     FlashLoadedRecord record_;
@@ -74,8 +86,13 @@ class FlashScan {
 
   Status begin(const Source& from);
   Status next_hot(const Source& from);
+  Status pass_damage(const Source& from, uint32_t block, uint32_t offset, Status damage);
+  Result<bool> end(const Source& from);
 
+  Of of_;
   bool begun_ = false;
+  uint64_t given_ = 0;
+  Status damage_;                                      // the first
   std::vector<std::pair<uint64_t, uint32_t>> blocks_;  // hot ones: (sequence, number), ascending
   size_t next_block_ = 0;
   Block hot_;

@@ -100,9 +100,11 @@ Status FlashState::apply(const FlashLogRecord& record) {
     CUCKOO_TRY(fetch(record.hash));
     const bool known = removes ? index.remove(record.hash, replaced)
                                : index.replace(record.hash, replaced, record.position);
-    const Result<uint64_t> charged = charge(record.charged_before, header.key_bytes, value_bytes);
+    const Result<uint64_t> charged =
+        is_lost(replaced) ? Result<uint64_t>(uint64_t{0})
+                          : charge(record.charged_before, header.key_bytes, value_bytes);
     if (!known || !charged.ok() || charged.value() > now.charged_units ||
-        blocks.at(layout.locate(replaced).block).live_units < units) {
+        !has_live(replaced, units)) {
       return corrupt("the record at unit " + std::to_string(record.position) +
                      " replaces one that is not there");
     }
@@ -141,8 +143,7 @@ Status FlashState::apply_drop(const FlashLogRecord& record) {
     const uint32_t units = cut.part_units(std::min<uint64_t>(cut.part_bytes(), total - offset));
     const uint32_t hash = index.part_hash(lsn, static_cast<uint32_t>(offset));
     CUCKOO_TRY(fetch(hash));
-    if (!index.remove(hash, position) ||
-        blocks.at(layout.locate(position).block).live_units < units) {
+    if (!index.remove(hash, position) || !has_live(position, units)) {
       return broken;
     }
     CUCKOO_TRY(kill(position, units));
@@ -178,10 +179,39 @@ Status FlashState::apply_collection(std::span<const FlashLogRecord> copies, uint
 
 // --- blocks that become free ---------------------------------------------------------------------
 
+// Returns whether so many live units can die at that position. Those of a lost entry died before.
+bool FlashState::has_live(uint32_t position, uint32_t units) const noexcept {
+  return is_lost(position) || blocks.at(layout.locate(position).block).live_units >= units;
+}
+
+Error FlashState::lost(uint64_t entries) {
+  return corrupt(std::to_string(entries) + (entries == 1 ? " row was" : " rows were") +
+                 " damaged, and can't be read any more");
+}
+
 Status FlashState::kill(uint32_t position, uint32_t units) {
+  if (is_lost(position)) {
+    return {};
+  }
   const uint32_t block = layout.locate(position).block;
   blocks.remove_live(block, units);
   return release_if_dead(block);
+}
+
+// On a device that wears out the block is erased, because the next check reads all of the device.
+Status FlashState::give_up(uint32_t block) {
+  for (FlashStream* const stream : {&now.streams.hot, &now.streams.cold}) {
+    if (stream->block == block) {
+      *stream = {kNoBlock, 0, stream->next};
+    }
+  }
+  if (policy.wears_out()) {
+    blocks.set_erased(block, blocks.at(block).erase_count + 1);
+    CUCKOO_TRY(device_.erase(block));
+    ++now.stats.erases;
+  }
+  blocks.retire(block);
+  return {};
 }
 
 // Frees a block that nothing needs any more. On a device that wears out, the block's erase may

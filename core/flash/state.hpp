@@ -10,6 +10,11 @@
 //   S2  a block becomes free only when nothing in it is live, it is no part of the tail and no
 //       stream writes to it; while releases are held, only after release_held().
 //   S3  undo_to() gives the state of the mark, except the counts of reads.
+//   S4  an entry in a bad block is *lost*: its record could not be read, and FlashHealer gave the
+//       block up. It counts no live units and no charge, and it stays in the index until its key is
+//       replaced or removed. No other entry is in a bad block. Nobody can tell whether a lost entry
+//       is a head or a part of a lost head's value. So the number of lost heads is the number of
+//       heads less those that can be read.
 #pragma once
 
 #include <cstddef>
@@ -75,6 +80,14 @@ class FlashState {
   // Makes the index point to the copies, and frees the victim.
   Status apply_collection(std::span<const FlashLogRecord> copies, uint32_t victim);
 
+  // Returns whether the entry at that position is lost (S4).
+  bool is_lost(uint32_t position) const noexcept {
+    return blocks.at(layout.locate(position).block).kind == FlashBlockKind::kBad;
+  }
+  static Error lost(uint64_t entries);  // says that so many are
+  // Gives up a block, whose entries are lost from here on. A checkpoint must follow.
+  Status give_up(uint32_t block);
+
   // --- blocks that become free (S2)
   Status release_if_dead(uint32_t block);
   // Keeps each block that loses its last live record until release_held(), that is until the batch
@@ -123,6 +136,7 @@ class FlashState {
   Status apply_drop(const FlashLogRecord& record);
   void set_registers(FlashRegisters registers) noexcept;
   Status kill(uint32_t position, uint32_t units);
+  bool has_live(uint32_t position, uint32_t units) const noexcept;
   Status free_block(uint32_t block);
 
   FlashDevice& device_;

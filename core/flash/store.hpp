@@ -24,9 +24,10 @@
 //   log           appending records to the device, reading them back
 //   wear          wear levelling
 //   anchors, checkpointer, collector     writing anchors and checkpoints; garbage collection
+//   healer        giving up blocks with damaged records
 //   scan          all entries in the order of their LSNs
 //   replay, mount the way back from the device to memory
-//   store         this file: look-ups and changes; store_check: verifies everything
+//   store         this file: look-ups; store_changes: changes; store_check: verifies everything
 //
 // Invariants
 //   I1  the state (index, block table, streams) is a pure function of the newest checkpoint and the
@@ -40,7 +41,8 @@
 //       believe that a block is erased because it reads so. It erases nothing before a new
 //       checkpoint holds all that the mount found.
 //   I5  an index slot (hash, position) points to a live record of a key with that hash; a key has
-//       one head; the live units of a block are those of the slots in it.
+//       one head; the live units of a block are those of the slots in it. Slots in bad blocks are
+//       of lost entries (S4 of state.hpp): check() reports them as damage.
 //   I6  charged units never exceed usable units; then collection always finds room (layout.hpp).
 //   I7  a stream's block holds data up to its offset; reserved blocks are those that a stream names
 //       as its next; the blocks of the newest checkpoint and of the anchors are marked with these
@@ -52,10 +54,14 @@
 // block fails with kFull, whose text says so. Reading goes on. More blocks (grow()) give an atomic
 // device a new life. How a block fails depends on the kind of device: policy.hpp.
 //
+// Damage. kCorrupt names a record that can't be read. A look-up of its key, and the end of a scan,
+// are errors; other keys are read. A change of its key replaces it (healer.hpp). Another key whose
+// hash of 32 bits is the same would be taken for it.
+//
 // Errors: after kFull and kInvalid (a key too long) nothing changed, except that on a bare device a
-// kFull in the middle of a change poisons the store (policy.hpp, wear). kCorrupt names a record
-// that the store can't have written. kStorage: the device is gone. A change that fails half-way
-// poisons the store: it refuses every change until the next mount.
+// kFull in the middle of a change poisons the store (policy.hpp, wear). kStorage: the device is
+// gone. A change that fails half-way poisons the store: it refuses every change until the next
+// mount.
 #pragma once
 
 #include <cstddef>
@@ -71,6 +77,7 @@
 #include "core/flash/checkpointer.hpp"
 #include "core/flash/collector.hpp"
 #include "core/flash/device.hpp"
+#include "core/flash/healer.hpp"
 #include "core/flash/log.hpp"
 #include "core/flash/policy.hpp"
 #include "core/flash/scan.hpp"
@@ -119,6 +126,8 @@ class FlashStore {
   Result<std::optional<FlashEntry>> find(std::span<const std::byte> key) {
     return find(hashed(key));
   }
+  // Does the same, but gives an entry with the LSN 0 if the key's record is damaged.
+  Result<std::optional<FlashEntry>> find_damaged_too(const HashedKey& key);
   // `value` is replaced by the value. False: the key is not there.
   Result<bool> get(const HashedKey& key, std::vector<std::byte>& value);
   Result<bool> get(std::span<const std::byte> key, std::vector<std::byte>& value) {
@@ -129,13 +138,15 @@ class FlashStore {
   Result<bool> read(FlashEntry& entry, uint32_t hash, std::vector<std::byte>& key,
                     std::vector<std::byte>* value);
   // Returns all entries in LSN order, with the hash that read() needs. Reads every head's header.
+  // `damage`: becomes the error if some can't be read, and the others are returned; without it that
+  // is an error.
   struct Listed {
     FlashEntry entry;
     uint32_t hash = 0;
   };
-  Result<std::vector<Listed>> entries();
+  Result<std::vector<Listed>> entries(Status* damage = nullptr);
   // Gives the same entries one by one with their keys, until state() changes. Returns false if
-  // there are no more.
+  // there are no more, and kCorrupt if some can't be read, after all others.
   Result<bool> next(FlashScan& scan) {
     CUCKOO_TRY(load_index());
     return scan.next({state_, log_});
@@ -228,7 +239,8 @@ class FlashStore {
   enum class IfPresent : uint8_t { kReplace, kRefuse };
   // The entry that a change finds, and the charges in units; 0: not computed yet.
   struct Found {
-    std::optional<FlashEntry> old;  // the entry that it replaces or removes
+    std::optional<FlashEntry> old;  // the entry that it replaces or removes; LSN 0: it is lost
+    std::vector<uint32_t> parts;    // the positions of its value's parts
     uint64_t charged = 0;
     uint64_t charged_before = 0;  // for `old`
   };
@@ -244,19 +256,23 @@ class FlashStore {
   Status writable() const;
 
   // reading. `head` and `part` become the record that was found, until the next one is loaded.
-  Result<std::optional<FlashEntry>> look_up(const HashedKey& key,
+  enum class Damaged : bool { kRefuse, kGive };
+  Result<std::optional<FlashEntry>> look_up(const HashedKey& key, Damaged damaged,
                                             FlashLoadedRecord* head = nullptr);
-  Result<uint32_t> find_part(uint64_t lsn, uint32_t offset, FlashLoadedRecord* part = nullptr);
+  Status load_part(uint64_t lsn, uint32_t offset, FlashLoadedRecord& part);
   Status read_value(const FlashEntry& entry, const FlashLoadedRecord& head,
                     std::vector<std::byte>& value);
 
   // changing
+  Result<Found> seek(const HashedKey& key);
+  Result<uint32_t> place_of_part(uint64_t lsn, uint32_t offset);
   // With kRefuse, ends early if the first key is there.
   Result<Need> need_of(std::span<const Change> batch, IfPresent if_present = IfPresent::kReplace);
+  Result<Need> need_as_found(std::span<const Change> batch, IfPresent if_present);
   Status carry_out(std::span<const Change> batch, const Need& need);
   Status expect_room(uint64_t charged, uint64_t added, uint64_t appended) const;
   Status write_one(const Change& change, const Found& found, bool last);
-  Status append_drops(size_t key_bytes, const FlashEntry& old, uint64_t lsn);
+  Status append_drops(size_t key_bytes, const Found& found, uint64_t lsn);
   Status append_parts(const Change& change, uint64_t lsn, uint32_t first, bool last);
 
   // checking (core/flash/store_check.cpp)
@@ -273,6 +289,7 @@ class FlashStore {
   FlashLog log_;
   FlashAnchors anchors_;
   FlashCheckpointer checkpointer_;
+  FlashHealer healer_;
   FlashCollector collector_;
   bool mounted_ = false;
   bool worn_out_ = false;  // so few blocks are left that even a mount could not write: reading only

@@ -13,6 +13,7 @@ namespace cuckoo::core {
 struct FlashStore::Tally {
   std::vector<uint32_t> live;  // units, of each block
   uint64_t heads = 0;
+  uint64_t lost = 0;  // entries, heads or parts
   uint64_t charged = 0;
   uint64_t part_bytes = 0;
   uint64_t part_bytes_expected = 0;
@@ -100,7 +101,9 @@ Status FlashStore::check_records(const Poll& poll) {
     }
     CUCKOO_TRY(check_record(slots[i].first, slots[i].second, tally));
   }
-  return check_tally(tally);
+  CUCKOO_TRY(check_tally(tally));
+  const uint64_t lost = state_.now.heads - tally.heads;
+  return lost == 0 ? Status() : FlashState::lost(lost);
 }
 
 // Checks I5 for one slot.
@@ -108,6 +111,10 @@ Status FlashStore::check_record(uint32_t position, uint32_t hash, Tally& tally) 
   const auto wrong = [&](const std::string& what) {
     return corrupt("the record at unit " + std::to_string(position) + " " + what);
   };
+  if (state_.is_lost(position)) {
+    ++tally.lost;
+    return {};
+  }
   const auto [block, offset] = state_.layout.locate(position);
   const FlashBlock state = state_.blocks.at(block);
   if (block >= state_.blocks.touched() || state.kind != FlashBlockKind::kData ||
@@ -151,8 +158,8 @@ Status FlashStore::check_record(uint32_t position, uint32_t hash, Tally& tally) 
 
 // Checks I5 for all slots together, and I6.
 Status FlashStore::check_tally(const Tally& tally) const {
-  if (tally.heads != state_.now.heads || tally.charged != state_.now.charged_units ||
-      tally.part_bytes != tally.part_bytes_expected) {
+  if (tally.heads > state_.now.heads || state_.now.heads - tally.heads > tally.lost ||
+      tally.charged != state_.now.charged_units || tally.part_bytes != tally.part_bytes_expected) {
     return corrupt("counted " + std::to_string(tally.heads) + " entries charged " +
                    std::to_string(tally.charged) + " units, noted are " +
                    std::to_string(state_.now.heads) + " and " +

@@ -6,6 +6,7 @@
 #include "core/base/mix.hpp"
 #include "core/base/salt.hpp"
 #include "core/flash/device.hpp"
+#include "core/flash/salvage.hpp"
 #include "core/flash/store.hpp"
 #include "core/library/flash_geometry.hpp"
 #include "core/library/superblock.hpp"
@@ -62,6 +63,21 @@ FlashStoreOptions options_of(uint64_t seed) {
   options.reordering_device = true;
   return options;
 }
+
+// Lends a device to a LogDevice, and takes it back.
+class LentDevice {
+ public:
+  LentDevice(FlashDevice& device, const FlashGeometry& geometry)
+      : log_(std::unique_ptr<FlashDevice>(&device), geometry) {}
+  LentDevice(const LentDevice&) = delete;
+  LentDevice& operator=(const LentDevice&) = delete;
+  ~LentDevice() { (void)log_.release().release(); }
+
+  LogDevice& log() noexcept { return log_; }
+
+ private:
+  LogDevice log_;
+};
 
 Status holds_none() { return invalid("this object holds no store"); }
 
@@ -224,6 +240,31 @@ Result<FlashStore> FlashStore::open_file(const std::string& path, const FlashOpt
   }
   CUCKOO_TRY(device.take_status());
   return open(std::move(device.value()), options);
+}
+
+Status FlashStore::for_each_sound(
+    FlashDevice& device, const std::function<bool(FlashBytes key, FlashBytes value)>& visit) {
+  CUCKOO_TRY(visit != nullptr ? Status() : invalid("no function; expected one to call"));
+  const FlashGeometry geometry = device.geometry();
+  CUCKOO_TRY(geometry.check());
+  LentDevice lent(device, geometry);
+  core::FlashSalvage salvage(lent.log(), options_of(0));
+  CUCKOO_TRY(salvage.begin());
+  while (true) {
+    CUCKOO_ASSIGN_OR_RETURN(const bool more, salvage.next());
+    if (!more || !visit(salvage.key(), salvage.value())) {
+      return {};
+    }
+  }
+}
+
+Status FlashStore::close() {
+  CUCKOO_TRY(impl_ != nullptr ? Status() : holds_none());
+  const std::shared_ptr<Impl> impl = std::exchange(impl_, nullptr);
+  return impl->change([&]() -> Status {
+    CUCKOO_TRY(impl->store.checkpoint());
+    return impl->store.sync();
+  });
 }
 
 std::unique_ptr<FlashDevice> FlashStore::release() noexcept {

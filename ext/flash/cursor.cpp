@@ -100,7 +100,7 @@ void FlashTable::Cursor::seek(sqlite3_value* value) {
   const auto at =
       std::lower_bound(all_.begin(), all_.end(), static_cast<uint64_t>(seq.integer), is_before);
   if (at == all_.end() || at->entry.lsn != static_cast<uint64_t>(seq.integer)) {
-    return;
+    return live_.expect(damage_);  // it may be the row of a record that can't be read
   }
   row_ = static_cast<uint64_t>(at - all_.begin());
   rows_ = current_.read(*at, needs_value()) ? row_ + 1 : row_;
@@ -113,7 +113,8 @@ void FlashTable::Cursor::list_all() {
     return;
   }
   all_state_.reset();
-  Result<std::vector<FlashStore::Listed>> listed = live_.flash().entries();
+  damage_ = {};
+  Result<std::vector<FlashStore::Listed>> listed = live_.flash().entries(&damage_);
   live_.expect(listed.take_status());
   all_ = std::move(listed.value());
   all_state_ = live_.flash().state();
@@ -168,6 +169,9 @@ void FlashTable::Cursor::read_row() {
 void FlashTable::Cursor::find_row() {
   while (row_ < rows_ && !current_.read(all_[row_], needs_value())) {
     ++row_;
+  }
+  if (row_ == rows_ && (plan_ & kPlanMask) == kScanPlan) {
+    live_.expect(damage_);  // after all rows that can be read
   }
 }
 

@@ -64,6 +64,7 @@ class FlashTable::Cursor {
   uint64_t first_unseen_lsn_ = 0;        // the scan does not give rows from this one on
   std::vector<FlashStore::Listed> all_;  // by seq; the rows that were listed or looked up
   std::optional<uint64_t> all_state_;    // the store's, if all_ has all of its rows
+  Status damage_;                        // of the rows that all_ lacks
 };
 
 }  // namespace cuckoo

@@ -61,8 +61,9 @@ struct SectorColumn {
   };
 };
 
-// Returns nothing for NULL.
-std::optional<std::string> table_name(sqlite3_value* name, const char* function) {
+}  // namespace
+
+std::optional<std::string> flash_name_argument(sqlite3_value* name, const char* function) {
   if (sqlite3_value_type(name) == SQLITE_NULL) {
     return std::nullopt;
   }
@@ -71,8 +72,6 @@ std::optional<std::string> table_name(sqlite3_value* name, const char* function)
   }
   return text_argument(name);
 }
-
-}  // namespace
 
 // --- flash_kv_info -------------------------------------------------------------------------------
 
@@ -114,7 +113,7 @@ void FlashInfo::Cursor::filter(int plan, const char*, int, sqlite3_value** value
   surveys_ = (plan & kSurveys) != 0;
   if ((plan & ~kSurveys) == 0) {
     rows_.take_all(table_.connection());
-  } else if (const auto name = table_name(values[0], "flash_kv_info")) {
+  } else if (const auto name = flash_name_argument(values[0], "flash_kv_info")) {
     argument_.assign(values[0], Affinity::kNone);
     rows_.take(table_.connection(), *name);
   }
@@ -285,7 +284,7 @@ void FlashSectors::Cursor::filter(int plan, const char*, int, sqlite3_value** va
   if (plan == 0) {
     throw SqlError(SQLITE_ERROR, "flash_kv_sectors takes a flash_kv's name");
   }
-  const auto name = table_name(values[0], "flash_kv_sectors");
+  const auto name = flash_name_argument(values[0], "flash_kv_sectors");
   if (name) {
     argument_.assign(values[0], Affinity::kNone);
     survey_.emplace(*table_.connection().find<LiveFlash>(*name));

@@ -15,6 +15,9 @@
 
 namespace cuckoo {
 
+// Returns the argument of a function that takes a flash_kv's name. Returns nothing for NULL.
+std::optional<std::string> flash_name_argument(sqlite3_value* name, const char* function);
+
 class FlashInfo {
  public:
   class Cursor;

@@ -11,18 +11,18 @@ namespace {
 // If more bytes are dirty, their pages are written in the middle of a statement.
 constexpr uint64_t kMaxDirtyBytes = uint64_t{64} << 20;
 
-FlashStoreOptions store_options(const FlashOptions& options) {
+}  // namespace
+
+FlashStoreOptions LiveFlash::store_options() const {
   FlashStoreOptions chosen;
-  chosen.hashes = options.hashes;
-  chosen.ways = options.ways;
-  chosen.seed = options.seed;
+  chosen.hashes = options_.hashes;
+  chosen.ways = options_.ways;
+  chosen.seed = options_.seed;
   chosen.atomic_device = true;
   chosen.automatic_checkpoints = false;
   chosen.wears_out = true;
   return chosen;
 }
-
-}  // namespace
 
 LiveFlash::LiveFlash(Connection& connection, const std::string& schema, const std::string& table)
     : LiveTable(connection, store_), store_(connection.db(), kFlashTables, schema, table) {}
@@ -38,7 +38,7 @@ void LiveFlash::open(const FlashOptions& options) {
   options_ = options;
   pages_ = std::make_unique<FlashPages>(store_, options.geometry, options.page_bytes, options.seed);
   pages_->set_clean_bytes(cache_bytes_for(store_.db(), schema()));
-  flash_ = std::make_unique<FlashStore>(*pages_, store_options(options));
+  flash_ = std::make_unique<FlashStore>(*pages_, store_options());
   pages_->note_in(flash_->undo_log());
 }
 
@@ -226,7 +226,52 @@ bool LiveFlash::insert(const HashedKey& key, std::span<const std::byte> value) {
 }
 
 void LiveFlash::clear() {
-  change([&] { return flash_->clear(); });
+  try {
+    change([&] { return flash_->clear(); });
+  } catch (const SqlError& error) {
+    if ((error.code() & 0xFF) != SQLITE_CORRUPT) {
+      throw;
+    }
+    format_anew();
+  }
+}
+
+FlashPages& LiveFlash::raw_device() {
+  if (pages_ == nullptr) {
+    FlashOptions options;
+    read_config([&] { options = stored_flash_options(store_, key_affinity_); });
+    uint64_t bytes = options.geometry.size_bytes();
+    throw_if(table(),
+             store_.pages().read(0, INT64_MAX, [&](int64_t id, std::span<const std::byte>) {
+               constexpr int64_t kMost = int64_t{1} << 38;  // pages of the largest device
+               bytes = std::max(
+                   bytes, (static_cast<uint64_t>(std::min(id, kMost)) + 1) * options.page_bytes);
+               return Status();
+             }));
+    options.geometry.blocks = flash_blocks_for(table(), options.geometry,
+                                               static_cast<double>(bytes), "the size of its pages");
+    open(options);
+  }
+  return *pages_;
+}
+
+// Makes an empty store in the place of one that can't be read. How worn its blocks were is lost.
+// There is nothing in memory to go back to, so a roll-back reads storage again.
+void LiveFlash::format_anew() {
+  FlashOptions options;
+  read_config([&] { options = stored_flash_options(store_, key_affinity_); });
+  options.geometry.blocks = raw_device().geometry().blocks;
+  const Changing changing(*this);
+  expect_changeable(options.page_bytes);
+  raise(store_.pages().erase(INT64_MIN, INT64_MAX), true);
+  open(options);
+  broken_ = true;
+  raise(flash_->format(), true);
+  broken_ = false;
+  mounted_ = marks_lost_ = true;
+  flushed_state_ = flushed_blocks_ = 0;
+  recheck_ = false;
+  current_ = writing_;
 }
 
 void LiveFlash::collect() {

@@ -62,6 +62,7 @@ class LiveFlash final : public LiveTable {
   void write(std::span<const FlashStore::Change> batch);
   // Returns false if the key is there already.
   bool insert(const HashedKey& key, std::span<const std::byte> value);
+  // Makes the store anew if it can't be read.
   void clear();
   void collect();
   void resize(const std::string& argument);
@@ -70,6 +71,12 @@ class LiveFlash final : public LiveTable {
 
   // The transaction contract, called by every instance.
   void commit() noexcept;
+
+  // Returns the device of a store that can't be mounted. Throws SqlError if its options are
+  // damaged.
+  FlashPages& raw_device();
+  FlashStoreOptions store_options() const;
+  Affinity key_affinity() const noexcept { return key_affinity_; }
 
   // Reads the device directly, for FlashSurvey, which looks at it from outside the store.
   Status read_device(uint64_t address, std::span<std::byte> out) {
@@ -94,6 +101,7 @@ class LiveFlash final : public LiveTable {
   void expect_state(const FlashStateRecord& record) const;
   FlashStateRecord record() const;
   void set_flushed() noexcept;
+  void format_anew();
   template <class Body>
   void change(Body&& body);
   [[noreturn]] void fail(const Status& status);

@@ -131,8 +131,21 @@ Result<FlashPages::Page*> FlashPages::load(uint64_t index) {
   return loaded == nullptr ? nullptr : keep(std::move(loaded));
 }
 
-Result<FlashPages::Page*> FlashPages::load_or_make(uint64_t index) {
+// Returns the page as load() does, or one of erased bytes in the place of a damaged one (I6).
+Result<FlashPages::Page*> FlashPages::load_to_write(uint64_t index) {
   Result<Page*> page = load(index);
+  if (page.ok() || page.error().code != ErrorCode::kCorrupt) {
+    return page;
+  }
+  OwnedPage made = make_page(index, true);
+  std::memset(made->bytes(), 0xFF, page_bytes_);
+  Page* const kept = keep(std::move(made));
+  change(kept);
+  return kept;
+}
+
+Result<FlashPages::Page*> FlashPages::load_or_make(uint64_t index) {
+  Result<Page*> page = load_to_write(index);
   if (!page.ok() || page.value() != nullptr) {
     return page;
   }
@@ -214,7 +227,7 @@ Status FlashPages::erase(uint32_t block) {
   CUCKOO_TRY(check_range(address, left));
   while (left > 0) {
     const Piece piece = first_piece(address, left);
-    Result<Page*> page = load(piece.page);
+    Result<Page*> page = load_to_write(piece.page);
     CUCKOO_TRY(page.take_status());
     if (page.value() != nullptr) {
       std::byte* const bytes = page.value()->bytes() + piece.offset;

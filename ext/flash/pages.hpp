@@ -16,6 +16,8 @@
 //   I4  while there is an undo log, changes of pages and rows are noted there. After undo_to(m), no
 //       page is in memory that changed since mark m, and the rows are counted as they were then.
 //   I5  a program only clears bits of erased units, as on a real flash chip.
+//   I6  a write to a damaged page makes the page anew, of erased bytes. What else was in it can't
+//       be read anyway: a page reaches into two blocks.
 #pragma once
 
 #include <algorithm>
@@ -110,6 +112,7 @@ class FlashPages final : public FlashDevice {
   // Returns the page, or null if it has no row and is not in memory.
   Result<Page*> load(uint64_t index);
   Result<Page*> load_or_make(uint64_t index);
+  Result<Page*> load_to_write(uint64_t index);
   OwnedPage make_page(uint64_t index, bool stored) const;
   Page* keep(OwnedPage page);
   void drop(Page* page) noexcept;

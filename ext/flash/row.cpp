@@ -11,17 +11,31 @@ namespace cuckoo {
 bool FlashRow::find(const KeyView& key, bool with_value) {
   encode_flash_key(key, live_.options().digest, key_);
   has_key_ = true;
+  damaged_ = false;
   if (with_value) {
     Result<bool> found = live_.flash().get(key_, value_);
-    live_.expect(found.take_status());
-    has_value_ = found.value();
-    return has_value_;
+    has_value_ = found.ok() && found.value();
+    return found.ok() ? has_value_ : find_damaged(found.take_status());
   }
   Result<std::optional<FlashEntry>> found = live_.flash().find(key_);
-  live_.expect(found.take_status());
-  entry_ = found.value().value_or(FlashEntry{});
-  has_place_ = found.value().has_value();
-  return has_place_;
+  entry_ = found.ok() ? found.value().value_or(FlashEntry{}) : FlashEntry{};
+  has_place_ = found.ok() && found.value().has_value();
+  return found.ok() ? has_place_ : find_damaged(found.take_status());
+}
+
+// Returns true if the status says that the row of key_ is damaged, and throws if it says another
+// thing.
+bool FlashRow::find_damaged(const Status& status) {
+  if (status.error().code == ErrorCode::kCorrupt) {
+    Result<std::optional<FlashEntry>> found =
+        live_.flash().find_damaged_too(live_.flash().hashed(key_));
+    live_.expect(found.take_status());
+    damaged_ = found.value().has_value();
+  }
+  if (!damaged_) {
+    live_.expect(status);
+  }
+  return true;
 }
 
 bool FlashRow::read(FlashStore::Listed& listed, bool with_value) {
@@ -34,16 +48,30 @@ bool FlashRow::read(FlashStore::Listed& listed, bool with_value) {
   return found.value();
 }
 
+// Throws the error of a row that can't be read, with its key.
+void FlashRow::expect_read(Status status) const {
+  if (status.error().code == ErrorCode::kCorrupt) {
+    std::string buffer;
+    const std::optional<std::string_view> text = text_of_flash_key(key_, buffer);
+    Error error = status.take_error();
+    error.message = "the row with the key " +
+                    (text ? "'" + printable(std::string(*text)) + "'" : "x'" + hex_of(key_) + "'") +
+                    " is damaged: " + error.message + "; replace it or DELETE it";
+    status = std::move(error);
+  }
+  live_.expect(status);
+}
+
 bool FlashRow::load_value() {
   Result<bool> found = live_.flash().get(key_, value_);
-  live_.expect(found.take_status());
+  expect_read(found.take_status());
   has_value_ = found.value();
   return has_value_;
 }
 
 bool FlashRow::load_place() {
   Result<std::optional<FlashEntry>> found = live_.flash().find(key_);
-  live_.expect(found.take_status());
+  expect_read(found.take_status());
   entry_ = found.value().value_or(FlashEntry{});
   has_place_ = found.value().has_value();
   return has_place_;
@@ -53,7 +81,7 @@ bool FlashRow::key_was_given_as_real() {
   if (has_value_) {
     return key_was_real(value_);
   }
-  return has_place() && key_was_real({&entry_.first_byte, 1});
+  return !damaged_ && has_place() && key_was_real({&entry_.first_byte, 1});
 }
 
 void FlashRow::result_key(sqlite3_context* context) {

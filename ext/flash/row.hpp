@@ -19,12 +19,13 @@ class FlashRow {
   FlashRow(LiveFlash& live, const FlashColumns& columns, Connection& connection) noexcept
       : live_(live), columns_(columns), connection_(connection) {}
 
-  void forget() noexcept { has_key_ = has_value_ = has_place_ = false; }
+  void forget() noexcept { has_key_ = has_value_ = has_place_ = damaged_ = false; }
   bool known() const noexcept { return has_key_; }
 
   // Each of these makes this another row, and throws SqlError.
   // Finds the row of that key, and reads its value, or otherwise its place. Returns false if there
-  // is none.
+  // is none. A damaged row has its key only: so DELETE and UPDATE find it, and whoever asks for
+  // another column gets the error.
   bool find(const KeyView& key, bool with_value);
   // Reads a row that was listed. Returns false if it is gone since.
   bool read(FlashStore::Listed& listed, bool with_value);
@@ -43,6 +44,8 @@ class FlashRow {
   bool has_place() { return has_place_ || load_place(); }
   bool load_value();
   bool load_place();
+  bool find_damaged(const Status& status);
+  void expect_read(Status status) const;
   bool key_was_given_as_real();
   void result_key(sqlite3_context* context);
   void result_value(sqlite3_context* context);
@@ -53,6 +56,7 @@ class FlashRow {
   Connection& connection_;
 
   bool has_key_ = false, has_value_ = false, has_place_ = false;
+  bool damaged_ = false;
   FlashEntry entry_;
   std::vector<std::byte> key_, value_;
 };

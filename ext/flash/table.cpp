@@ -118,8 +118,11 @@ void FlashTable::list_scans() {
 
 void FlashTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid) {
   rowid = sqlite3_last_insert_rowid(db_);
-  live_->follow();
-  list_scans();
+  // A command follows by itself, because 'clear' works on a store that can't be read.
+  if (count == 1 || is_null(values[2 + kCommandColumn]) || !unlisted_.empty()) {
+    live_->follow();
+    list_scans();
+  }
   if (count == 1) {
     rows_.remove(values[0]);
     return;

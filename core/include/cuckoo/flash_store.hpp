@@ -11,8 +11,11 @@
 //       before the last sync() are among them. A change, also a batch, is there as a whole or not
 //       at all. After kill -9 alone no change is lost that returned ok(), because the file has it.
 //   G2  nothing read from the device is trusted: damage is an Error of kCorrupt, not a wrong value.
-//       Damage to the last block that was written may look like a power cut, and ends the log
-//       there.
+//       It costs the entries whose records are damaged. Others are read, and a damaged one can be
+//       put anew or removed. (A key is known by 32 bits of its hash then.) The erase block is given
+//       up. Damage to the checkpoint, or to what was written since, is an Error of open(). Then
+//       for_each_sound() gives what is left. Damage to the last block that was written may look
+//       like a power cut, and ends the log there.
 //   G3  functions throw only std::bad_alloc, and the exceptions of functions that you give to them.
 //   G4  an object that holds no store (made by the default constructor, moved from, released)
 //       answers every call, with kInvalid or with zeros.
@@ -149,6 +152,12 @@ class FlashStore {
   // Opens the store in a FileDevice.
   static Result<FlashStore> open_file(const std::string& path, const FlashOptions& options = {});
 
+  // Visits what is sound on a device whose store can't be opened, as for_each() does, and writes
+  // nothing. Of each key it gives the newest version that can be read: that may be an older one, or
+  // one that was removed. O(bytes) time, O(E) memory.
+  static Status for_each_sound(FlashDevice& device,
+                               const std::function<bool(FlashBytes key, FlashBytes value)>& visit);
+
   bool holds_store() const noexcept { return impl_ != nullptr; }
   // Returns the device; this object holds no store afterwards. Null: it held none. Does not sync.
   std::unique_ptr<FlashDevice> release() noexcept;
@@ -162,8 +171,9 @@ class FlashStore {
   Result<bool> get(FlashBytes key, std::vector<std::byte>& value);
   Result<bool> get(FlashBytes key, std::string& value);
   // Calls `visit` with each entry, the one with the oldest last change first, until `visit` returns
-  // false. `visit` may read the store, which refuses changes with kInvalid. The arguments of
-  // `visit` are valid until it returns. O(E log E), and O(V) each.
+  // false. If some entries are damaged, kCorrupt comes after all others. `visit` may read the
+  // store, which refuses changes with kInvalid. The arguments of `visit` are valid until it
+  // returns. O(E log E), and O(V) each.
   Status for_each(const std::function<bool(FlashBytes key, FlashBytes value)>& visit);
 
   // --- changing. O(V) on average; a collection or a checkpoint, O(E), comes now and then.
@@ -181,6 +191,9 @@ class FlashStore {
   Status collect();
   // Makes all changes so far survive a power cut.
   Status sync();
+  // Writes a checkpoint, so that the next open() has nothing else to read, and damage costs little.
+  // Syncs. This object holds no store afterwards, also on an error.
+  Status close();
 
   // --- verifying and figures
   // Reads all entries and verifies every invariant. Returns kCorrupt with a text that names the

@@ -18,7 +18,8 @@ struct FlashParts {
         log(device, state),
         anchors(state, log),
         checkpointer(state, log, anchors),
-        collector(state, log, checkpointer) {}
+        healer(state, log, checkpointer),
+        collector(state, log, checkpointer, healer) {}
 
   FlashMount mount() { return {state, log, anchors, checkpointer}; }
 
@@ -83,6 +84,7 @@ struct FlashParts {
   FlashLog log;
   FlashAnchors anchors;
   FlashCheckpointer checkpointer;
+  FlashHealer healer;
   FlashCollector collector;
   std::map<std::string, FlashLogRecord> entries;
 };

@@ -210,6 +210,106 @@ TEST(LibraryFlashStore, after_a_failed_change_asks_to_be_opened_again) {
   expect_failed("no sync");
 }
 
+class LibraryFlashDamage : public ::testing::Test {
+ protected:
+  LibraryFlashDamage() {
+    auto owned = std::make_unique<ReorderingDevice>(small_geometry(512, 4, 60));
+    FlashStore store = must(FlashStore::open(std::move(owned), {.create = true}));
+    for (int i = 0; i < 300; ++i) {
+      const std::string key = "key " + std::to_string(i);
+      model[key] = std::string(i % 40 == 0 ? 700 : 60, static_cast<char>('a' + i % 26));
+      EXPECT_STATUS(store.put(key, model[key]));
+    }
+    EXPECT_STATUS(store.collect());  // a checkpoint, too
+    good = static_cast<ReorderingDevice&>(*store.release()).bytes();
+  }
+  std::unique_ptr<FlashDevice> device_of(DeviceBytes bytes) const {
+    return std::make_unique<ReorderingDevice>(small_geometry(512, 4, 60), std::move(bytes));
+  }
+  // Flips a bit in each place where these bytes are.
+  DeviceBytes damaged_at(const std::string& text) const {
+    DeviceBytes bytes = good;
+    const auto* const from = reinterpret_cast<const std::byte*>(text.data());
+    for (auto at = bytes.begin();; ++at) {
+      at = std::search(at, bytes.end(), from, from + text.size());
+      if (at == bytes.end()) {
+        return bytes;
+      }
+      *at ^= std::byte{4};
+    }
+  }
+
+  FlashModel model;
+  DeviceBytes good;
+};
+
+TEST_F(LibraryFlashDamage, costs_its_entries_and_is_mended_by_a_put) {
+  FlashStore store = must(FlashStore::open(device_of(damaged_at("key 77"))));
+  EXPECT_TRUE(fails(store.get("key 77"), ErrorCode::kCorrupt));
+  EXPECT_TRUE(fails(store.contains("key 77"), ErrorCode::kCorrupt));
+  EXPECT_FALSE(must(store.contains("no such key")));
+  size_t visited = 0;
+  EXPECT_TRUE(fails(store.for_each([&](FlashBytes key, FlashBytes value) {
+    ++visited;
+    EXPECT_EQ(model[std::string(key.text())], value.text());
+    return true;
+  }),
+                    ErrorCode::kCorrupt));
+  EXPECT_EQ(visited, model.size() - 1);
+  ASSERT_STATUS(store.put("key 77", "mended"));
+  model["key 77"] = "mended";
+  EXPECT_EQ(contents_of(store), model);
+  store = must(FlashStore::open(store.release()));
+  EXPECT_EQ(contents_of(store), model);
+}
+
+TEST_F(LibraryFlashDamage, that_open_refuses_leaves_what_is_sound) {
+  // Every checkpoint and every anchor: no byte of the keys and values.
+  size_t refused = 0;
+  for (size_t block = 2; block < 60; ++block) {
+    DeviceBytes bytes = good;
+    for (size_t at = block * 2048; at < (block + 1) * 2048; at += 16) {
+      bytes[at] ^= std::byte{1};
+    }
+    const std::unique_ptr<FlashDevice> device = device_of(bytes);
+    FlashModel found;
+    ASSERT_STATUS(FlashStore::for_each_sound(*device, [&](FlashBytes key, FlashBytes value) {
+      found.emplace(key.text(), value.text());
+      return true;
+    }));
+    EXPECT_EQ(static_cast<ReorderingDevice&>(*device).bytes(), bytes) << "nothing is written";
+    EXPECT_GT(found.size() + 40, model.size());
+    for (const auto& [key, value] : found) {
+      EXPECT_EQ(model[key], value);
+    }
+    if (!FlashStore::open(device_of(bytes)).ok()) {
+      ++refused;
+      EXPECT_EQ(found, model);
+    }
+  }
+  EXPECT_GT(refused, 0U);
+  EXPECT_LT(refused, 10U);
+}
+
+TEST_F(LibraryFlashDamage, visits_end_when_they_say_so) {
+  const std::unique_ptr<FlashDevice> device = device_of(good);
+  size_t visited = 0;
+  ASSERT_STATUS(
+      FlashStore::for_each_sound(*device, [&](FlashBytes, FlashBytes) { return ++visited < 3; }));
+  EXPECT_EQ(visited, 3U);
+  EXPECT_TRUE(fails(FlashStore::for_each_sound(*device, nullptr), ErrorCode::kInvalid));
+}
+
+TEST(LibraryFlashStore, closes_with_a_checkpoint) {
+  FlashStore store = in_memory();
+  ASSERT_STATUS(store.put("a", "1"));
+  const uint64_t checkpoints = store.stats().checkpoints;
+  EXPECT_GE(checkpoints, 1U);
+  ASSERT_STATUS(store.close());
+  EXPECT_FALSE(store.holds_store());
+  EXPECT_TRUE(fails(store.close(), ErrorCode::kInvalid));
+}
+
 TEST(LibraryFlashStore, opens_only_what_is_a_store) {
   EXPECT_TRUE(fails(FlashStore::open(nullptr), ErrorCode::kInvalid, "no device"));
   EXPECT_TRUE(fails(FlashStore::open(std::make_unique<ReorderingDevice>(small_geometry())),

@@ -1,0 +1,120 @@
+#include "core/flash/healer.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace cuckoo::core {
+
+Status FlashHealer::heal(uint32_t suspect) {
+  CUCKOO_TRY(state_.index.load_all());
+  Survey survey;
+  if (suspect != kNoBlock) {
+    survey.damaged.insert(suspect);
+  }
+  CUCKOO_TRY(look(survey));
+  if (survey.damaged.empty()) {
+    return {};
+  }
+  CUCKOO_TRY(expect_room(survey));
+  return state_.fail(give_up(survey));
+}
+
+Status FlashHealer::look(Survey& survey) {
+  const FlashLayout& layout = state_.layout;
+  survey.live.resize(state_.blocks.touched());
+  std::unordered_set<uint64_t> heads;  // LSNs of values that have parts
+  std::vector<Part> parts;
+  for (const auto& [position, hash] : state_.index.by_position()) {
+    if (state_.is_lost(position)) {
+      continue;
+    }
+    const uint32_t block = layout.locate(position).block;
+    FlashLoadedRecord record;
+    Status loaded = log_.load(position, record);
+    if (!loaded.ok()) {
+      loaded = log_.load(position, record);  // a read may fail once
+    }
+    if (!loaded.ok() && loaded.error().code == ErrorCode::kCorrupt) {
+      survey.damaged.insert(block);
+      continue;
+    }
+    CUCKOO_TRY(std::move(loaded));
+    const FlashRecordHeader& header = record.header;
+    const uint32_t units = header.units(layout.unit_bytes());
+    survey.live[block] += units;
+    if (header.type == FlashRecordType::kPart) {
+      parts.push_back({position, hash, units, header.lsn});
+      continue;
+    }
+    CUCKOO_ASSIGN_OR_RETURN(const uint64_t charged,
+                            layout.charge(header.key_bytes, header.total_value_bytes));
+    survey.charged += charged;
+    if (header.type == FlashRecordType::kHead) {
+      heads.insert(header.lsn);
+    }
+  }
+  for (const Part& part : parts) {
+    if (!heads.contains(part.lsn)) {
+      survey.live[layout.locate(part.position).block] -= part.units;
+      survey.orphans.push_back(part);
+    }
+  }
+  return {};
+}
+
+Status FlashHealer::expect_room(const Survey& survey) const {
+  uint64_t units = 0;
+  for (const uint32_t block : survey.damaged) {
+    units += survey.live[block];
+  }
+  const uint64_t needed = units / state_.layout.filled_units() + 2 + checkpointer_.blocks_needed();
+  return state_.blocks.free_count() >= needed
+             ? Status()
+             : state_.full("no block can be freed to move what is sound in a damaged one");
+}
+
+Status FlashHealer::give_up(Survey& survey) {
+  for (const Part& part : survey.orphans) {
+    state_.index.remove(part.hash, part.position);
+  }
+  CUCKOO_TRY(move_sound(survey));
+  survey.live.resize(state_.blocks.touched());
+  for (uint32_t block = 0; block < state_.blocks.touched(); ++block) {
+    const uint32_t noted = state_.blocks.live_units(block);
+    const uint32_t live = survey.live[block];
+    if (noted > live) {
+      state_.blocks.remove_live(block, noted - live);
+    } else if (live > noted) {
+      state_.blocks.add_live(block, live - noted);
+    }
+  }
+  state_.now.charged_units = survey.charged;
+  for (const uint32_t block : survey.damaged) {
+    CUCKOO_TRY(state_.give_up(block));
+  }
+  return checkpointer_.checkpoint();
+}
+
+// Copies what can be read in the damaged blocks to the cold stream.
+Status FlashHealer::move_sound(Survey& survey) {
+  const FlashLayout& layout = state_.layout;
+  for (const auto& [from, hash] : state_.index.by_position()) {
+    const uint32_t block = layout.locate(from).block;
+    FlashLoadedRecord record;
+    if (!survey.damaged.contains(block) || !log_.load(from, record).ok()) {
+      continue;
+    }
+    FlashRecordHeader header = record.header;
+    CUCKOO_ASSIGN_OR_RETURN(const uint32_t to,
+                            log_.append_copy(from, header, record.key, record.value));
+    state_.index.replace(hash, from, to);
+    const uint32_t units = header.units(layout.unit_bytes());
+    const uint32_t target = layout.locate(to).block;
+    survey.live.resize(std::max<size_t>(survey.live.size(), target + 1));
+    survey.live[target] += units;
+    survey.live[block] -= units;
+  }
+  return {};
+}
+
+}  // namespace cuckoo::core

@@ -1,0 +1,216 @@
+// A damaged page of a flash_kv costs its own rows: the others are read and written, the damaged
+// ones can be replaced, and flash_kv_salvage() gives what is sound.
+#include <set>
+
+#include "tests/support/copy_over.hpp"
+#include "tests/support/share.hpp"
+#include "tests/support/sql_samples.hpp"
+
+namespace cuckoo::test {
+namespace flash_damage_test {
+namespace {
+
+constexpr int64_t kRows = 1200;
+
+class FlashPageDamage : public testing::Test {
+ protected:
+  FlashPageDamage() { make("name TEXT, doc, size = '1MB', seed = 1"); }
+
+  void make(const std::string& columns) {
+    std::filesystem::remove(good);
+    QuickDatabase db(good);
+    db.run("CREATE VIRTUAL TABLE kv USING flash_kv({})", columns);
+    db.run(with_numbers(kRows) +
+           "INSERT INTO kv SELECT 'k' || i, printf('%d-%.*c', i, 100 + i % 300, 'x') FROM n");
+    ids = db.rows("SELECT id FROM kv_pages ORDER BY id");
+  }
+  // Changes the last byte of the page, in a copy of the database.
+  void damage(const std::string& id) {
+    copy_over(good, bad);
+    QuickDatabase(bad).run(
+        "UPDATE kv_pages SET page = CAST(substr(page, 1, length(page) - 1) || x'5A' AS BLOB)"
+        " WHERE id = {}",
+        id);
+  }
+  // Returns the keys whose rows can't be read, in ascending order of their numbers. All others but
+  // the `changed` have their values.
+  static std::vector<int64_t> damaged_rows(Database& db, const std::set<int64_t>& changed = {}) {
+    std::vector<int64_t> damaged;
+    for (int64_t i = 1; i <= kRows; ++i) {
+      const std::string value = sql("SELECT doc FROM kv WHERE name = 'k{}'", i);
+      const Outcome outcome = db.attempt(value);
+      if (outcome.code != SQLITE_OK) {
+        EXPECT_EQ(outcome.code & 0xFF, SQLITE_CORRUPT) << outcome.message;
+        damaged.push_back(i);
+      } else if (!changed.contains(i)) {
+        db.gives(value, db.text(sql("SELECT printf('%d-%.*c', {}, {}, 'x')", i, 100 + i % 300)));
+      }
+    }
+    return damaged;
+  }
+  // Returns the id of a page with rows that are in no tail.
+  std::string page_of_rows() {
+    QuickDatabase db(good);
+    return db.text("SELECT sector * 1024 / 4032 FROM kv WHERE name = 'k77'");
+  }
+
+  TemporaryFolder folder;
+  const std::string good = folder.file("good.db");
+  const std::string bad = folder.file("bad.db");
+  std::vector<Row> ids;
+};
+
+TEST_F(FlashPageDamage, of_each_page_costs_its_rows) {
+  size_t whole = 0;
+  size_t pages = 0;
+  for (size_t i = share_first() % 4; i < ids.size(); i += 4) {
+    SCOPED_TRACE("page " + ids[i][0]);
+    damage(ids[i][0]);
+    QuickDatabase db(bad);
+    ++pages;
+    const int64_t sound = db.number("SELECT count(DISTINCT key) FROM flash_kv_salvage('kv')");
+    const std::vector<int64_t> damaged = damaged_rows(db);
+    if (damaged.size() == kRows) {  // the index, or what tells of it
+      ++whole;
+      EXPECT_GE(sound, kRows - 40);
+      db.run("INSERT INTO kv(kv) VALUES ('clear')");
+    } else {
+      EXPECT_EQ(sound + static_cast<int64_t>(damaged.size()), kRows);
+      EXPECT_LE(damaged.size(), 40u);
+      for (const int64_t key : damaged) {
+        db.run("INSERT OR REPLACE INTO kv VALUES ('k{}', 'mended')", key);
+      }
+      db.gives("SELECT count(*) FROM kv WHERE length(doc) > 1", kRows);
+    }
+    db.run("INSERT INTO kv(kv) VALUES ('check')");
+  }
+  EXPECT_LE(whole, 3u) << "of " << pages;
+}
+
+TEST_F(FlashPageDamage, is_an_error_that_names_the_row) {
+  damage(page_of_rows());
+  QuickDatabase db(bad);
+  const std::vector<int64_t> damaged = damaged_rows(db);
+  ASSERT_GE(damaged.size(), 3u);
+  ASSERT_LT(damaged.size(), 40u);
+  const std::string key = "'k" + std::to_string(damaged[0]) + "'";
+  db.refuses("SELECT doc FROM kv WHERE name = " + key, SQLITE_CORRUPT_VTAB,
+             {"kv: corrupt: the row with the key " + key + " is damaged: page row ",
+              "replace it or DELETE it"});
+  db.refuses("SELECT seq FROM kv WHERE name = " + key, SQLITE_CORRUPT_VTAB, {key});
+  db.refuses("SELECT doc FROM kv", SQLITE_CORRUPT_VTAB, {"kv: corrupt: page row "});
+  db.refuses("SELECT name FROM kv ORDER BY name DESC", SQLITE_CORRUPT_VTAB, {"kv: corrupt: "});
+  db.refuses("INSERT INTO kv VALUES (" + key + ", 1)", SQLITE_CONSTRAINT_PRIMARYKEY, {"UNIQUE"});
+  db.gives("SELECT count(*) FROM kv WHERE name = 'none'", 0);
+  db.gives("SELECT count(*) FROM kv", kRows);
+  db.run("INSERT INTO kv VALUES ('new', 1)");
+  db.gives("SELECT doc FROM kv WHERE name = 'new'", "1");
+}
+
+TEST_F(FlashPageDamage, is_mended_by_each_way_to_write_a_row) {
+  damage(page_of_rows());
+  QuickDatabase db(bad);
+  const std::vector<int64_t> damaged = damaged_rows(db);
+  ASSERT_GE(damaged.size(), 6u);
+  db.run("INSERT OR REPLACE INTO kv VALUES ('k{}', 'replaced')", damaged[0]);
+  db.run("DELETE FROM kv WHERE name = 'k{}'", damaged[1]);
+  db.run("UPDATE kv SET doc = 'updated' WHERE name = 'k{}'", damaged[2]);
+  db.run("UPDATE kv SET name = 'moved', doc = 'here' WHERE name = 'k{}'", damaged[3]);
+  db.refuses(sql("UPDATE kv SET name = 'moved too' WHERE name = 'k{}'", damaged[4]),
+             SQLITE_CORRUPT_VTAB);
+  db.gives(sql("SELECT doc FROM kv WHERE name IN ('k{}', 'k{}', 'k{}', 'moved') ORDER BY doc",
+               damaged[0], damaged[1], damaged[2]),
+           "here,replaced,updated");
+  const std::set<int64_t> changed(damaged.begin(), damaged.begin() + 4);
+  EXPECT_EQ(damaged_rows(db, changed), std::vector<int64_t>(damaged.begin() + 4, damaged.end()));
+  for (size_t i = 4; i < damaged.size(); ++i) {
+    db.run("DELETE FROM kv WHERE name = 'k{}'", damaged[i]);
+  }
+  db.gives("SELECT count(*) FROM (SELECT doc FROM kv)",
+           kRows - static_cast<int64_t>(damaged.size()) + 3);
+  db.run("INSERT INTO kv(kv) VALUES ('check')");
+  db.gives("SELECT bad_blocks BETWEEN 1 AND 2 FROM flash_kv_info('kv')", 1);
+}
+
+TEST_F(FlashPageDamage, mended_in_a_transaction_comes_back_with_its_rollback) {
+  damage(page_of_rows());
+  QuickDatabase db(bad);
+  const std::vector<int64_t> damaged = damaged_rows(db);
+  ASSERT_GE(damaged.size(), 2u);
+  const std::string replace = sql("INSERT OR REPLACE INTO kv VALUES ('k{}', 'mended')", damaged[0]);
+  db.run("BEGIN; INSERT INTO kv VALUES ('a', 1); SAVEPOINT s; {}; ROLLBACK TO s", replace);
+  EXPECT_EQ(damaged_rows(db), damaged);
+  db.run("{}; ROLLBACK", replace);
+  EXPECT_EQ(damaged_rows(db), damaged);
+  QuickDatabase other(bad);
+  EXPECT_EQ(damaged_rows(other), damaged);
+  db.run(replace);
+  EXPECT_EQ(damaged_rows(db, {damaged[0]}).size(), damaged.size() - 1);
+  other.gives(sql("SELECT doc FROM kv WHERE name = 'k{}'", damaged[0]), "mended");
+  other.refuses(sql("SELECT doc FROM kv WHERE name = 'k{}'", damaged[1]), SQLITE_CORRUPT_VTAB,
+                {"its erase block is given up"});
+}
+
+TEST_F(FlashPageDamage, does_not_stop_collections) {
+  damage(page_of_rows());
+  QuickDatabase db(bad);
+  const std::vector<int64_t> damaged = damaged_rows(db);
+  db.run("INSERT INTO kv(kv) VALUES ('collect')");
+  for (int i = 0; i < 60; ++i) {
+    db.run(
+        with_numbers(100) +
+            "INSERT OR REPLACE INTO kv SELECT 'turn' || (i * i * {} % 300), zeroblob(500) FROM n",
+        i + 1);
+  }
+  EXPECT_EQ(damaged_rows(db), damaged);
+  EXPECT_GT(db.number("SELECT collections FROM flash_kv_info('kv')"), 0);
+}
+
+TEST_F(FlashPageDamage, is_left_out_by_salvage) {
+  damage(page_of_rows());
+  QuickDatabase db(bad);
+  const int64_t damaged = static_cast<int64_t>(damaged_rows(db).size());
+  db.run("CREATE TABLE saved AS SELECT * FROM flash_kv_salvage('kv')");
+  db.gives("SELECT count(*), count(DISTINCT key) FROM saved",
+           sql("{}|{}", kRows - damaged, kRows - damaged));
+  db.gives("SELECT count(*) FROM saved WHERE value NOT LIKE substr(key, 2) || '-x%'", 0);
+  db.gives("SELECT max(sector) BETWEEN 1 AND 1023 FROM saved", 1);
+  db.gives("SELECT count(*) FROM flash_kv_salvage(NULL)", 0);
+  db.refuses("SELECT * FROM flash_kv_salvage", {"flash_kv_salvage takes a flash_kv's name"});
+  db.refuses("SELECT * FROM flash_kv_salvage(7)", {"the argument is a flash_kv's name"});
+  db.refuses("SELECT * FROM flash_kv_salvage('none')", {"none"});
+}
+
+// The index, the tail or the record of the store is damaged: nothing can be read, but for salvage.
+TEST_F(FlashPageDamage, of_what_a_mount_needs_leaves_salvage_and_clear) {
+  const std::string zero = "UPDATE kv_pages SET page = x'00' WHERE id = 0";
+  for (const std::string& broken :
+       {zero, std::string("UPDATE kv_config SET value = x'00' WHERE key = 'record'"),
+        std::string("DELETE FROM kv_config WHERE key = 'record'")}) {
+    SCOPED_TRACE(broken);
+    copy_over(good, bad);
+    QuickDatabase(bad).run(broken);
+    QuickDatabase db(bad);
+    if (db.attempt("SELECT doc FROM kv WHERE name = 'k1'").code == SQLITE_OK) {
+      continue;  // it has another name
+    }
+    EXPECT_GE(db.number("SELECT count(*) FROM flash_kv_salvage('kv')"), kRows - 20);
+    db.run("CREATE TABLE saved AS SELECT * FROM flash_kv_salvage('kv')");
+    db.run("BEGIN; INSERT INTO kv(kv) VALUES ('clear'); INSERT INTO kv VALUES ('a', 1)");
+    db.gives("SELECT count(*) FROM kv", 1);
+    db.run("ROLLBACK");
+    db.refuses("SELECT doc FROM kv WHERE name = 'k1'", SQLITE_CORRUPT_VTAB);
+    db.run(
+        "INSERT INTO kv(kv) VALUES ('clear'); INSERT INTO kv(kv, name) VALUES ('resize', '2MB');"
+        "INSERT INTO kv SELECT key, value FROM saved");
+    db.run("INSERT INTO kv(kv) VALUES ('check')");
+    EXPECT_GE(kRows, db.number("SELECT count(*) FROM kv"));
+    QuickDatabase other(bad);
+    other.run("INSERT INTO kv VALUES ('b', 2); INSERT INTO kv(kv) VALUES ('check')");
+    db.gives("SELECT doc FROM kv WHERE name = 'b'", 2);
+  }
+}
+
+}  // namespace
+}  // namespace flash_damage_test
+}  // namespace cuckoo::test
