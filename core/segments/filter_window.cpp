@@ -120,8 +120,14 @@ Status FilterWindow::create() {
   if (!single()) {
     note_changed_state();
   }
-  state_stored_ = stale_ = false;
+  state_stored_ = stale_ = erases_all_ = false;
   to_erase_.clear();
+  return {};
+}
+
+Status FilterWindow::create_anew() {
+  CUCKOO_TRY(create());
+  erases_all_ = true;
   return {};
 }
 
@@ -167,7 +173,7 @@ void FilterWindow::forget() noexcept {
       file->forget();
     }
   }
-  state_changed_ = false;
+  state_changed_ = erases_all_ = false;
   stale_ = true;
   to_erase_.clear();
   poison_.lift();
@@ -309,6 +315,10 @@ Status FilterWindow::finish_load() {
 
 // Writes the window's own changes, which come before the blocks of the generations.
 Status FilterWindow::write_to(BlockStorage& storage) const {
+  if (erases_all_) {
+    CUCKOO_TRY(storage.erase(std::numeric_limits<int64_t>::min(),
+                             std::numeric_limits<int64_t>::max()));
+  }
   for (const uint64_t slot : to_erase_) {
     CUCKOO_TRY(erase_slot(storage, slot));
   }
@@ -330,7 +340,7 @@ Status FilterWindow::flush() {
     CUCKOO_TRY(newest_->flush());
     to_erase_.clear();
     state_stored_ = state_stored_ || state_changed_;
-    state_changed_ = false;
+    state_changed_ = erases_all_ = false;
     return {};
   });
 }

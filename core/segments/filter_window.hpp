@@ -70,6 +70,8 @@ class FilterWindow {
   // Inserts the hash into the newest generation unless it seems present in one of them. Then it
   // returns false and changes nothing: the hash is forgotten with the generation that has it.
   Result<bool> insert_new(uint64_t hash);
+  // Makes an empty window in the place of one that can't be read. flush() erases all blocks first.
+  Status create_anew();
   // Begins a new generation, and forgets the oldest one if there are N. First writes all that is
   // pending; the rotation itself is pending afterwards. Returns kInvalid if N is 1.
   Status rotate();
@@ -174,6 +176,7 @@ class FilterWindow {
   bool state_stored_ = false;
   bool stale_ = true;               // storage may hold other generations
   std::vector<uint64_t> to_erase_;  // slots; flush() erases them before it writes
+  bool erases_all_ = false;         // every block instead
   Poison poison_;                   // of the window's own changes and writes
 };
 

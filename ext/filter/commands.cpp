@@ -34,6 +34,11 @@ void FilterCommands::run(sqlite3_value* command, sqlite3_value** keys, sqlite3_v
   run_command(*this, all(), command, keys[0]);
 }
 
+bool FilterCommands::replaces_all(sqlite3_value* command) const {
+  const std::string word = lower(text_argument(command));
+  return word == "clear" || word == "import" || (word == "rebuild" && source_.declared());
+}
+
 void FilterCommands::expect_one_argument(const std::string& command) const {
   for (size_t i = 1; i < key_.count(); ++i) {
     if (!is_null(keys_[i])) {

@@ -30,6 +30,10 @@ class FilterCommands {
   // 'delete'. Throws SqlError.
   void run(sqlite3_value* command, sqlite3_value** keys, sqlite3_value* count);
 
+  // Returns whether the command replaces all that the filter holds. So it works on a filter that
+  // can't be read.
+  bool replaces_all(sqlite3_value* command) const;
+
   const std::string& name() const noexcept { return live_.table(); }  // the table's
 
  private:

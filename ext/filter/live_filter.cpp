@@ -348,6 +348,15 @@ void LiveFilter::clear() {
   change([&] { return filter_->clear(); });
 }
 
+void LiveFilter::make_anew() {
+  read_config([this] {
+    auto filter = stored_filter();
+    throw_if(table(), filter->create_anew());
+    set_filter(std::move(filter));
+  });
+  current_ = writing_;
+}
+
 void LiveFilter::rotate(std::optional<uint64_t> number) {
   change([&] { return number ? filter_->rotate_to(*number) : filter_->rotate(); });
 }

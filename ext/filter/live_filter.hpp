@@ -122,6 +122,10 @@ class LiveFilter final : public LiveTable {
   // something follows one origin alone, whose seed it has.
   void expect_origin(uint64_t seed) const;
   void clear();
+  // Puts an empty filter in the place of one that can't be read. Nothing is written before the next
+  // flush, so drop_made_anew() takes it back. Throws SqlError if the options can't be read.
+  void make_anew();
+  void drop_made_anew() noexcept { filter_.reset(); }
   void resize(uint64_t capacity);  // makes it anew from its hashes; 0: keeps the capacity
   // Rotates once, or until the newest generation has that number.
   void rotate(std::optional<uint64_t> number);

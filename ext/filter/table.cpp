@@ -83,6 +83,24 @@ bool FilterTable::best_index(sqlite3_index_info* info) {
   return true;
 }
 
+FilterCommands FilterTable::commands() { return {connection_, *live_, key_, source_, rows_}; }
+
+// Brings the table up to date. Returns true if it could not be read, and is made anew for that
+// command. `command`: null if there is none.
+bool FilterTable::follow_for(sqlite3_value* command) {
+  try {
+    live_->follow();
+    return false;
+  } catch (const SqlError& error) {
+    if ((error.code() & 0xFF) != SQLITE_CORRUPT || command == nullptr || is_null(command) ||
+        !commands().replaces_all(command)) {
+      throw;
+    }
+  }
+  live_->make_anew();
+  return true;
+}
+
 bool FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid) {
   rowid = sqlite3_last_insert_rowid(db_);
   struct Kept {
@@ -91,7 +109,7 @@ bool FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid
   } const kept{key_};
   sqlite3_value* const row_key = values[0];
   const bool inserting = count > 1 && is_null(row_key);
-  live_->follow();
+  const bool anew = follow_for(inserting ? values[2 + key_.command_column()] : nullptr);
   if (!inserting) {
     binary_probes_.refuse_change(key_);
   }
@@ -119,7 +137,14 @@ bool FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid
     if (!inserting) {
       throw SqlError(SQLITE_ERROR, name() + ": a command is given by INSERT, not by UPDATE");
     }
-    FilterCommands(connection_, *live_, key_, source_, rows_).run(command, keys, occurrences);
+    try {
+      commands().run(command, keys, occurrences);
+    } catch (...) {
+      if (anew) {
+        live_->drop_made_anew();
+      }
+      throw;
+    }
     return true;
   }
   return inserting ? rows_.insert(keys, occurrences) : rows_.update(row_key, keys);

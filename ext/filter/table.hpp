@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "ext/filter/binary_probes.hpp"
+#include "ext/filter/commands.hpp"
 #include "ext/filter/declared_source.hpp"
 #include "ext/filter/key_columns.hpp"
 #include "ext/filter/live_filter.hpp"
@@ -75,6 +76,8 @@ class FilterTable : public StoredTable<LiveFilter> {
 
  private:
   std::optional<SeedSource> seed_source() const;
+  FilterCommands commands();
+  bool follow_for(sqlite3_value* command);
 
   Connection& connection_;
   sqlite3* db_;

@@ -442,6 +442,56 @@ TEST_F(Corruption, of_a_missing_page_row_is_repaired_by_rebuild) {
            kPresent);
 }
 
+// Whatever row is damaged, or gone: these commands replace all that the filter holds.
+TEST_F(Corruption, of_any_row_leaves_clear_import_and_rebuild_from_a_source) {
+  const std::string path = file("any.db");
+  for (const std::string module :
+       {"cuckoo_filter(", "bloom_filter(growth = off, capacity = 9000, ",
+        "cuckoo_filter(generations = 3, ", "cuckoo_filter(source = 'src(k)', triggers = on, "}) {
+    const bool sourced = module.find("source") != std::string::npos;
+    std::filesystem::remove(path);
+    std::vector<Row> ids;
+    {
+      QuickDatabase db(path);
+      db.run("CREATE TABLE src(k INTEGER); INSERT INTO src {}", numbers(1, 3000));
+      db.run("CREATE VIRTUAL TABLE f USING {}seed = 1)", module);
+      if (!sourced) {
+        db.run("INSERT INTO f {}; CREATE TABLE saved AS SELECT filter_export('f') AS image",
+               numbers(1, 3000));
+      }
+      ids = db.rows("SELECT id FROM f_data ORDER BY id DESC");
+    }
+    for (size_t i = 0; i < ids.size(); i += i < 3 || i + 4 > ids.size() ? 1 : 5) {
+      for (const char* damage :
+           {"UPDATE f_data SET block = zeroblob(length(block))", "DELETE FROM f_data"}) {
+        SCOPED_TRACE(module + ": " + damage + " WHERE id = " + ids[i][0]);
+        copy_over(path, file("bad.db"));
+        QuickDatabase(file("bad.db")).run("{} WHERE id = {}", damage, ids[i][0]);
+        QuickDatabase db(file("bad.db"));
+        const Outcome before = db.attempt("SELECT filter_contains('f', 1)");
+        if (sourced) {
+          db.run("INSERT INTO f(f) VALUES ('rebuild')");
+          EXPECT_EQ(present(db, 1, 3000, "f"), 3000);
+        } else {
+          db.run("BEGIN");
+          EXPECT_NE(db.attempt("INSERT INTO f(f, key) VALUES ('import', x'00')").code, SQLITE_OK);
+          EXPECT_EQ(db.attempt("SELECT filter_contains('f', 1)").code, before.code);
+          db.run("INSERT INTO f(f) VALUES ('clear'); INSERT INTO f VALUES (7)");
+          EXPECT_EQ(present(db, 1, 20, "f"), 1);
+          db.run("ROLLBACK");
+          EXPECT_EQ(db.attempt("SELECT filter_contains('f', 1)").code, before.code);
+          db.run("INSERT INTO f(f, key) SELECT 'import', image FROM saved");
+          EXPECT_EQ(present(db, 1, 3000, "f"), 3000);
+        }
+        check(db, "f");
+        QuickDatabase other(file("bad.db"));
+        EXPECT_EQ(present(other, 1, 3000, "f"), 3000);
+        check(other, "f");
+      }
+    }
+  }
+}
+
 TEST_F(Corruption, of_swapped_pages_is_an_error) {
   expect_corrupt(
       {sql("CREATE TABLE s AS SELECT * FROM f_data WHERE {}; UPDATE f_data SET block = (SELECT"
