@@ -82,6 +82,7 @@ class LiveFilter final : public LiveTable {
   void add_types_of(const KeyView& key, uint64_t& types) const noexcept;
   // Sets the error that was found while SQLite connected the table. Every use throws it.
   void set_damage(std::optional<SqlError> damage) { damage_ = std::move(damage); }
+  bool has_damage() const noexcept { return damage_.has_value(); }
 
   // Probes for a key's full 64-bit hash (I1, ready_for_hashes()).
   bool contains(uint64_t hash) {

@@ -92,8 +92,8 @@ bool FilterTable::follow_for(sqlite3_value* command) {
     live_->follow();
     return false;
   } catch (const SqlError& error) {
-    if ((error.code() & 0xFF) != SQLITE_CORRUPT || command == nullptr || is_null(command) ||
-        !commands().replaces_all(command)) {
+    if ((error.code() & 0xFF) != SQLITE_CORRUPT || live_->has_damage() || command == nullptr ||
+        is_null(command) || !commands().replaces_all(command)) {
       throw;
     }
   }
