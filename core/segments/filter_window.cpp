@@ -316,8 +316,8 @@ Status FilterWindow::finish_load() {
 // Writes the window's own changes, which come before the blocks of the generations.
 Status FilterWindow::write_to(BlockStorage& storage) const {
   if (erases_all_) {
-    CUCKOO_TRY(storage.erase(std::numeric_limits<int64_t>::min(),
-                             std::numeric_limits<int64_t>::max()));
+    CUCKOO_TRY(
+        storage.erase(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()));
   }
   for (const uint64_t slot : to_erase_) {
     CUCKOO_TRY(erase_slot(storage, slot));
