@@ -22,11 +22,12 @@ Status FlashLog::load(uint32_t position, FlashLoadedRecord& record) {
   if (position >= layout.geometry().units()) {
     return broken("is beyond the device");
   }
-  if (state_.is_lost(position)) {
+  const auto [block, offset] = layout.locate(position);
+  const FlashBlock in = state_.blocks.at(block);
+  if (in.kind == FlashBlockKind::kBad) {  // S4 of state.hpp
     return broken("was damaged, and its erase block is given up");
   }
-  const auto [block, offset] = layout.locate(position);
-  const uint64_t sequence = state_.blocks.at(block).sequence;
+  const uint64_t sequence = in.sequence;
   const size_t room = layout.room_bytes(offset);
   constexpr size_t kFirstReadBytes = 160;  // most small records; never less than a header
   loaded_.resize(std::min(room, kFirstReadBytes));
@@ -55,11 +56,12 @@ Status FlashLog::load(uint32_t position, FlashLoadedRecord& record) {
 }
 
 Result<bool> FlashLog::read_head(uint32_t position, FlashLogRecord& record) {
-  if (position >= state_.layout.geometry().units() || state_.is_lost(position)) {
+  if (position >= state_.layout.geometry().units()) {
     return false;
   }
-  const uint32_t block = state_.layout.locate(position).block;
-  return scan(position, state_.blocks.at(block).sequence, {}, record);
+  const FlashBlock block = state_.blocks.at(state_.layout.locate(position).block);
+  return block.kind == FlashBlockKind::kBad ? Result<bool>(false)
+                                            : scan(position, block.sequence, {}, record);
 }
 
 Result<bool> FlashLog::scan(uint32_t position, uint64_t sequence, std::span<const std::byte> image,

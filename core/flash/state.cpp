@@ -104,7 +104,7 @@ Status FlashState::apply(const FlashLogRecord& record) {
         is_lost(replaced) ? Result<uint64_t>(uint64_t{0})
                           : charge(record.charged_before, header.key_bytes, value_bytes);
     if (!known || !charged.ok() || charged.value() > now.charged_units ||
-        !has_live(replaced, units)) {
+        !may_die(replaced, units)) {
       return corrupt("the record at unit " + std::to_string(record.position) +
                      " replaces one that is not there");
     }
@@ -143,7 +143,7 @@ Status FlashState::apply_drop(const FlashLogRecord& record) {
     const uint32_t units = cut.part_units(std::min<uint64_t>(cut.part_bytes(), total - offset));
     const uint32_t hash = index.part_hash(lsn, static_cast<uint32_t>(offset));
     CUCKOO_TRY(fetch(hash));
-    if (!index.remove(hash, position) || !has_live(position, units)) {
+    if (!index.remove(hash, position) || !may_die(position, units)) {
       return broken;
     }
     CUCKOO_TRY(kill(position, units));
@@ -180,8 +180,9 @@ Status FlashState::apply_collection(std::span<const FlashLogRecord> copies, uint
 // --- blocks that become free ---------------------------------------------------------------------
 
 // Returns whether so many live units can die at that position. Those of a lost entry died before.
-bool FlashState::has_live(uint32_t position, uint32_t units) const noexcept {
-  return is_lost(position) || blocks.at(layout.locate(position).block).live_units >= units;
+bool FlashState::may_die(uint32_t position, uint32_t units) const noexcept {
+  const FlashBlock block = blocks.at(layout.locate(position).block);
+  return block.live_units >= units || block.kind == FlashBlockKind::kBad;
 }
 
 Error FlashState::lost(uint64_t entries) {
@@ -190,10 +191,10 @@ Error FlashState::lost(uint64_t entries) {
 }
 
 Status FlashState::kill(uint32_t position, uint32_t units) {
-  if (is_lost(position)) {
+  const uint32_t block = layout.locate(position).block;
+  if (blocks.kind(block) == FlashBlockKind::kBad) {
     return {};
   }
-  const uint32_t block = layout.locate(position).block;
   blocks.remove_live(block, units);
   return release_if_dead(block);
 }

@@ -135,8 +135,8 @@ class FlashState {
   }
   Status apply_drop(const FlashLogRecord& record);
   void set_registers(FlashRegisters registers) noexcept;
+  bool may_die(uint32_t position, uint32_t units) const noexcept;
   Status kill(uint32_t position, uint32_t units);
-  bool has_live(uint32_t position, uint32_t units) const noexcept;
   Status free_block(uint32_t block);
 
   FlashDevice& device_;
