@@ -139,6 +139,11 @@ void FlashBlocks::release(uint32_t block) {
 
 void FlashBlocks::retire(uint32_t block) { give_up(block, FlashBlockKind::kBad); }
 
+void FlashBlocks::take_back(uint32_t block) {
+  edit(block).failing = false;
+  set_kind(block, FlashBlockKind::kFree);
+}
+
 void FlashBlocks::give_up(uint32_t block, FlashBlockKind kind) {
   set_kind(block, kind);
   live_units_ -= blocks_[block].live_units;

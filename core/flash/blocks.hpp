@@ -111,6 +111,7 @@ class FlashBlocks {
   // Frees the block. If it is failing, it becomes bad.
   void release(uint32_t block);
   void retire(uint32_t block);
+  void take_back(uint32_t block);  // a bad block becomes free
 
   // Returns the block of data to collect; kNoBlock: none is worth it. Never picks a block of
   // `streams` or of the tail, or one without dead units. If there are many blocks, looks at 4096

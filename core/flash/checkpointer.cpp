@@ -40,6 +40,7 @@ Status FlashCheckpointer::clear() {
   }
   state_.now.heads = 0;
   state_.now.charged_units = 0;
+  state_.take_back_given_up();
   return checkpoint();
 }
 

@@ -1,6 +1,7 @@
 #include "core/flash/healer.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_set>
 
 namespace cuckoo::core {
@@ -19,9 +20,30 @@ Status FlashHealer::heal(uint32_t suspect) {
   return state_.fail(give_up(survey));
 }
 
+// Returns whether all that was programmed in a block of data can be read, and its header is right.
+Result<bool> FlashHealer::is_readable(uint32_t block) {
+  const FlashLayout& layout = state_.layout;
+  const FlashBlock state = state_.blocks.at(block);
+  std::vector<std::byte> bytes(layout.bytes_of(std::max(state.used_units, kFlashHeaderUnits)));
+  if (Status read = log_.read(layout.block_address(block), bytes); !read.ok()) {
+    return read.error().code == ErrorCode::kCorrupt ? Result<bool>(false) : std::move(read);
+  }
+  const std::optional<FlashOpenHeader> opened =
+      decode_open_header(block, std::span(bytes).subspan(layout.unit_bytes()));
+  return opened && opened->sequence == state.sequence;
+}
+
 Status FlashHealer::look(Survey& survey) {
   const FlashLayout& layout = state_.layout;
   survey.live.resize(state_.blocks.touched());
+  for (uint32_t block = 0; block < state_.blocks.touched(); ++block) {
+    if (state_.blocks.kind(block) == FlashBlockKind::kData) {
+      CUCKOO_ASSIGN_OR_RETURN(const bool readable, is_readable(block));
+      if (!readable) {
+        survey.damaged.insert(block);
+      }
+    }
+  }
   std::unordered_set<uint64_t> heads;  // LSNs of values that have parts
   std::vector<Part> parts;
   for (const auto& [position, hash] : state_.index.by_position()) {
@@ -74,6 +96,11 @@ Status FlashHealer::expect_room(const Survey& survey) const {
 }
 
 Status FlashHealer::give_up(Survey& survey) {
+  for (FlashStream* const stream : {&state_.now.streams.hot, &state_.now.streams.cold}) {
+    if (survey.damaged.contains(stream->block)) {  // nothing may be moved there
+      *stream = {kNoBlock, 0, stream->next};
+    }
+  }
   for (const Part& part : survey.orphans) {
     state_.index.remove(part.hash, part.position);
   }

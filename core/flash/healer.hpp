@@ -28,8 +28,8 @@ class FlashHealer {
   FlashHealer(FlashState& state, FlashLog& log, FlashCheckpointer& checkpointer) noexcept
       : state_(state), log_(log), checkpointer_(checkpointer) {}
 
-  // Reads all entries, and gives up every block that has one which can't be read, and `suspect`.
-  // O(bytes).
+  // Reads all blocks of data and all entries, and gives up every block that has something which
+  // can't be read, and `suspect`. O(bytes).
   Status heal(uint32_t suspect = kNoBlock);
 
  private:
@@ -43,6 +43,7 @@ class FlashHealer {
     std::vector<Part> orphans;   // parts without their head
     uint64_t charged = 0;        // units of all heads that can be read
   };
+  Result<bool> is_readable(uint32_t block);
   Status look(Survey& survey);
   Status expect_room(const Survey& survey) const;
   Status give_up(Survey& survey);

@@ -31,7 +31,12 @@ Status FlashLog::load(uint32_t position, FlashLoadedRecord& record) {
   const size_t room = layout.room_bytes(offset);
   constexpr size_t kFirstReadBytes = 160;  // most small records; never less than a header
   loaded_.resize(std::min(room, kFirstReadBytes));
-  CUCKOO_TRY(device_.read(layout.address(position), loaded_));
+  Status read = device_.read(layout.address(position), loaded_);
+  if (!read.ok() && read.error().code == ErrorCode::kCorrupt) {  // perhaps behind the record
+    loaded_.resize(std::min(room, kMaxFlashRecordHeaderBytes));
+    read = device_.read(layout.address(position), loaded_);
+  }
+  CUCKOO_TRY(std::move(read));
   const std::optional<FlashRecordHeader> header =
       decode_flash_record_header(loaded_, sequence, offset);
   if (!header || header->is_mark()) {

@@ -201,11 +201,6 @@ Status FlashState::kill(uint32_t position, uint32_t units) {
 
 // On a device that wears out the block is erased, because the next check reads all of the device.
 Status FlashState::give_up(uint32_t block) {
-  for (FlashStream* const stream : {&now.streams.hot, &now.streams.cold}) {
-    if (stream->block == block) {
-      *stream = {kNoBlock, 0, stream->next};
-    }
-  }
   if (policy.wears_out()) {
     blocks.set_erased(block, blocks.at(block).erase_count + 1);
     CUCKOO_TRY(device_.erase(block));
@@ -213,6 +208,15 @@ Status FlashState::give_up(uint32_t block) {
   }
   blocks.retire(block);
   return {};
+}
+
+void FlashState::take_back_given_up() {
+  for (uint32_t block = 0; policy.wears_out() && block < blocks.touched(); ++block) {
+    if (blocks.kind(block) == FlashBlockKind::kBad &&
+        !device_.erase_fails(block, blocks.at(block).erase_count)) {
+      blocks.take_back(block);
+    }
+  }
 }
 
 // Frees a block that nothing needs any more. On a device that wears out, the block's erase may

@@ -85,8 +85,12 @@ class FlashState {
     return blocks.at(layout.locate(position).block).kind == FlashBlockKind::kBad;
   }
   static Error lost(uint64_t entries);  // says that so many are
-  // Gives up a block, whose entries are lost from here on. A checkpoint must follow.
+  // Gives up a block that no stream writes to. Its entries are lost from here on. A checkpoint must
+  // follow.
   Status give_up(uint32_t block);
+  // Makes the blocks free that were given up, on a device whose rule tells them from worn-out ones.
+  // No entry is left.
+  void take_back_given_up();
 
   // --- blocks that become free (S2)
   Status release_if_dead(uint32_t block);

@@ -216,6 +216,7 @@ class FilterFile {
     blocks_.note_root();
   }
   uint64_t window_hash() const noexcept { return blocks_.root().window_hash; }
+  uint64_t chain() const { return blocks_.log().chain(); }  // of all entries so far
 
   // --- figures (core/segments/filter_file_figures.cpp); O(segments), no page is read. Those of
   // cells leave out what is pending.

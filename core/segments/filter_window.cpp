@@ -17,9 +17,9 @@
 namespace cuckoo::segments {
 namespace {
 
-constexpr uint32_t kWindowStateMagic = 0x33574B43;  // "CKW3"
-constexpr uint32_t kWindowStateVersion = 3;
-constexpr size_t kWindowStateBytes = 32;
+constexpr uint32_t kWindowStateMagic = 0x34574B43;  // "CKW4"
+constexpr uint32_t kWindowStateVersion = 4;
+constexpr size_t kWindowStateBytes = 40;
 
 int64_t last_block_of(uint64_t slot) noexcept { return first_block_of(slot) + kLastLogBlock; }
 
@@ -83,6 +83,7 @@ std::vector<std::byte> FilterWindow::encode(const State& state) {
   store_le(&content[8], state.rotation);
   store_le(&content[16], state.held);
   store_le(&content[24], state.past);
+  store_le(&content[32], state.older);
   return content;
 }
 
@@ -91,8 +92,24 @@ uint64_t FilterWindow::hash_of(const State& state) {
   return XXH3_64bits(content.data(), content.size());
 }
 
-// The window's block is to be written, and the newest generation's root names it.
+// Returns a hash of what the logs of the older generations have.
+uint64_t FilterWindow::hash_of_older() const {
+  uint64_t hash = 0;
+  for (const FilterFile* const one : older_) {
+    hash = chain_with(hash, one->chain());
+  }
+  return hash;
+}
+
+// The window's block is to be written. It names the logs of the older generations, and the newest
+// one's root names it. No older root does (I6).
 void FilterWindow::note_changed_state() {
+  state_.older = hash_of_older();
+  for (FilterFile* const one : older_) {
+    if (one->window_hash() != 0) {
+      one->set_window_hash(0);
+    }
+  }
   newest_->set_window_hash(hash_of(state_));
   state_changed_ = true;
 }
@@ -100,12 +117,13 @@ void FilterWindow::note_changed_state() {
 Result<FilterWindow::State> FilterWindow::decode(std::span<const std::byte> content) const {
   if (content.size() != kWindowStateBytes ||
       !has_front(content, kWindowStateMagic, kWindowStateVersion)) {
-    return corrupt("not a window of format 3");
+    return corrupt("not a window of format 4");
   }
   State state;
   state.rotation = load_le<uint64_t>(&content[8]);
   state.held = load_le<uint64_t>(&content[16]);
   state.past = load_le<uint64_t>(&content[24]);
+  state.older = load_le<uint64_t>(&content[32]);
   if (!is_rotation(files_.size(), state.held, state.rotation)) {
     return corrupt("a number out of range");
   }
@@ -161,6 +179,9 @@ Status FilterWindow::refresh() {
   CUCKOO_TRY(newest_->refresh());
   if (newest_->window_hash() != hash_of(state_)) {
     return in_block(kWindowBlock, corrupt("is not the one that the newest generation names"));
+  }
+  if (state_.older != hash_of_older()) {
+    return in_block(kWindowBlock, corrupt("names other logs than the older generations have"));
   }
   state_stored_ = true;
   stale_ = false;

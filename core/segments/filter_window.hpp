@@ -14,14 +14,17 @@
 //       a hash of all that ever happened to them. So a connection that follows need not look at
 //       them. The log of a generation begins with that hash, so that a mark of the newest one names
 //       all (core/segments/window_mark.hpp).
+//   I6  the block has a hash of the logs of the older generations, which never change. The newest
+//       one's root has a hash of the block, and the roots of the others have 0 there. So neither
+//       the block nor the end of a log can be one of an earlier time.
 //
 // A copy of a window has the rotations of its origin. A list of generations brings it there
 // (core/segments/window_message.hpp). Marks, images and changes are in filter_window_changes.cpp.
 //
 // With N = 1 there is slot 0 alone, and nothing else is stored. With more, block -1 says which
 // rotation is the newest, and how many are held:
-//   0   4  magic "CKW3"         8   8  rotation         24  8  hash of the past (I5)
-//   4   4  version 3           16   8  generations held
+//   0   4  magic "CKW4"         8   8  rotation         24  8  hash of the past (I5)
+//   4   4  version 4           16   8  generations held  32  8  hash of the older logs (I6)
 #pragma once
 
 #include <cstddef>
@@ -138,7 +141,8 @@ class FilterWindow {
   struct State {
     uint64_t rotation = 0;
     uint64_t held = 1;
-    uint64_t past = 0;  // I5
+    uint64_t past = 0;   // I5
+    uint64_t older = 0;  // I6
     friend bool operator==(const State&, const State&) = default;
   };
   static std::vector<std::byte> encode(const State& state);
@@ -150,6 +154,7 @@ class FilterWindow {
   using Files = std::vector<std::unique_ptr<FilterFile>>;  // by slot
   void arrange(const State& state, Files made);
   void note_changed_state();
+  uint64_t hash_of_older() const;
   Answer probe_older(uint64_t hash);
   Status expect_number(uint64_t number) const;
   Status begin(uint64_t number, uint64_t held);

@@ -27,6 +27,7 @@ void FlashTable::Cursor::filter(int plan, const char*, int, sqlite3_value** valu
   leave_unlisted();
   listed_ = false;
   reading_.reset();
+  damage_ = {};
   switch (plan & kPlanMask) {
     case kProbePlan:
       return probe(values[0]);
@@ -103,7 +104,9 @@ void FlashTable::Cursor::seek(sqlite3_value* value) {
     return live_.expect(damage_);  // it may be the row of a record that can't be read
   }
   row_ = static_cast<uint64_t>(at - all_.begin());
-  rows_ = current_.read(*at, needs_value()) ? row_ + 1 : row_;
+  Result<bool> read = current_.read(*at, needs_value());
+  live_.expect(read.take_status());
+  rows_ = read.value() ? row_ + 1 : row_;
 }
 
 // Lists all rows, reading headers only. A join or an IN list comes here for each number, but reads
@@ -151,24 +154,47 @@ void FlashTable::Cursor::start_reading() {
   }
 }
 
-// Reads the next row of reading_.
+// Reads the next row of reading_. After all rows that can be read comes the error of those that
+// can't.
 void FlashTable::Cursor::read_row() {
-  Result<bool> more = live_.flash().next(*reading_);
-  live_.expect(more.take_status());
-  if (!more.value() || reading_->record().header.lsn >= first_unseen_lsn_) {
-    rows_ = row_;
-    reading_.reset();
-    leave_unlisted();
-    return;
+  while (true) {
+    Result<bool> more = live_.flash().next(*reading_);
+    live_.expect(more.take_status());
+    if (!more.value() || reading_->record().header.lsn >= first_unseen_lsn_) {
+      rows_ = row_;
+      reading_.reset();
+      leave_unlisted();
+      return live_.expect(damage_);
+    }
+    rows_ = row_ + 1;
+    Status taken = current_.take(*reading_, needs_value());
+    if (taken.ok()) [[likely]] {
+      return;
+    }
+    note_damage(std::move(taken));
   }
-  rows_ = row_ + 1;
-  current_.take(*reading_, needs_value());
+}
+
+// Throws, unless the status says that a row is damaged.
+void FlashTable::Cursor::note_damage(Status status) {
+  if (status.error().code != ErrorCode::kCorrupt) {
+    live_.expect(status);
+  }
+  damage_ = std::move(status);
 }
 
 // Skips rows that were removed or replaced since the scan began.
 void FlashTable::Cursor::find_row() {
-  while (row_ < rows_ && !current_.read(all_[row_], needs_value())) {
-    ++row_;
+  for (; row_ < rows_; ++row_) {
+    Result<bool> read = current_.read(all_[row_], needs_value());
+    if (!read.ok() && (plan_ & kPlanMask) == kScanPlan) {
+      note_damage(read.take_status());
+      continue;
+    }
+    live_.expect(read.take_status());
+    if (read.value()) {
+      break;
+    }
   }
   if (row_ == rows_ && (plan_ & kPlanMask) == kScanPlan) {
     live_.expect(damage_);  // after all rows that can be read
@@ -206,7 +232,7 @@ void FlashTable::Cursor::column(sqlite3_context* context, int column) {
     // The scan seemed to be a count. But a DELETE of all rows asks for the keys, too.
     if (listed_) {
       if (row_ < rows_) {
-        current_.read(all_[row_], false);
+        live_.expect(current_.read(all_[row_], false).take_status());
       }
     } else if (!reading_) {
       start_reading();

@@ -49,6 +49,7 @@ class FlashTable::Cursor {
   void start_reading();
   void read_row();
   void find_row();
+  void note_damage(Status status);
 
   FlashTable& table_;
   LiveFlash& live_;
@@ -64,7 +65,7 @@ class FlashTable::Cursor {
   uint64_t first_unseen_lsn_ = 0;        // the scan does not give rows from this one on
   std::vector<FlashStore::Listed> all_;  // by seq; the rows that were listed or looked up
   std::optional<uint64_t> all_state_;    // the store's, if all_ has all of its rows
-  Status damage_;                        // of the rows that all_ lacks
+  Status damage_;                        // of rows that the scan can't give
 };
 
 }  // namespace cuckoo

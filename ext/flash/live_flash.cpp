@@ -225,8 +225,11 @@ bool LiveFlash::insert(const HashedKey& key, std::span<const std::byte> value) {
   return inserted;
 }
 
+// Reads all page rows first: one may be gone, or too many, though nothing else needs it.
 void LiveFlash::clear() {
   try {
+    follow();
+    throw_if(table(), pages_->check_rows());
     change([&] { return flash_->clear(); });
   } catch (const SqlError& error) {
     if ((error.code() & 0xFF) != SQLITE_CORRUPT) {

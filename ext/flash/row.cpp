@@ -7,6 +7,23 @@
 #include "ext/sqlite/function.hpp"
 
 namespace cuckoo {
+namespace {
+
+// Returns a key as a statement would write it.
+std::string shown(const KeyView& key) {
+  switch (key.type) {
+    case SQLITE_INTEGER:
+      return std::to_string(key.integer);
+    case SQLITE_FLOAT:
+      return std::to_string(key.real);
+    case SQLITE_TEXT:
+      return "'" + printable(std::string_view(key.bytes, static_cast<size_t>(key.size))) + "'";
+    default:
+      return "x'" + hex_of(bytes_of(key)) + "'";
+  }
+}
+
+}  // namespace
 
 bool FlashRow::find(const KeyView& key, bool with_value) {
   encode_flash_key(key, live_.options().digest, key_);
@@ -15,22 +32,23 @@ bool FlashRow::find(const KeyView& key, bool with_value) {
   if (with_value) {
     Result<bool> found = live_.flash().get(key_, value_);
     has_value_ = found.ok() && found.value();
-    return found.ok() ? has_value_ : find_damaged(found.take_status());
+    return found.ok() ? has_value_ : find_damaged(key, found.take_status());
   }
   Result<std::optional<FlashEntry>> found = live_.flash().find(key_);
   entry_ = found.ok() ? found.value().value_or(FlashEntry{}) : FlashEntry{};
   has_place_ = found.ok() && found.value().has_value();
-  return found.ok() ? has_place_ : find_damaged(found.take_status());
+  return found.ok() ? has_place_ : find_damaged(key, found.take_status());
 }
 
 // Returns true if the status says that the row of key_ is damaged, and throws if it says another
 // thing.
-bool FlashRow::find_damaged(const Status& status) {
+bool FlashRow::find_damaged(const KeyView& key, const Status& status) {
   if (status.error().code == ErrorCode::kCorrupt) {
     Result<std::optional<FlashEntry>> found =
         live_.flash().find_damaged_too(live_.flash().hashed(key_));
     live_.expect(found.take_status());
     damaged_ = found.value().has_value();
+    shown_ = shown(key);
   }
   if (!damaged_) {
     live_.expect(status);
@@ -38,10 +56,16 @@ bool FlashRow::find_damaged(const Status& status) {
   return true;
 }
 
-bool FlashRow::read(FlashStore::Listed& listed, bool with_value) {
+Result<bool> FlashRow::read(FlashStore::Listed& listed, bool with_value) {
   Result<bool> found =
       live_.flash().read(listed.entry, listed.hash, key_, with_value ? &value_ : nullptr);
-  live_.expect(found.take_status());
+  if (!found.ok()) {
+    if (found.error().code != ErrorCode::kCorrupt) {
+      live_.expect(found.take_status());
+    }
+    forget();
+    return found;
+  }
   entry_ = listed.entry;
   has_key_ = has_place_ = found.value();
   has_value_ = found.value() && with_value;
@@ -50,13 +74,10 @@ bool FlashRow::read(FlashStore::Listed& listed, bool with_value) {
 
 // Throws the error of a row that can't be read, with its key.
 void FlashRow::expect_read(Status status) const {
-  if (status.error().code == ErrorCode::kCorrupt) {
-    std::string buffer;
-    const std::optional<std::string_view> text = text_of_flash_key(key_, buffer);
+  if (damaged_ && status.error().code == ErrorCode::kCorrupt) {
     Error error = status.take_error();
-    error.message = "the row with the key " +
-                    (text ? "'" + printable(std::string(*text)) + "'" : "x'" + hex_of(key_) + "'") +
-                    " is damaged: " + error.message + "; replace it or DELETE it";
+    error.message = "the row with the key " + shown_ + " is damaged: " + error.message +
+                    "; replace it or DELETE it";
     status = std::move(error);
   }
   live_.expect(status);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ext/flash/columns.hpp"
@@ -27,10 +28,10 @@ class FlashRow {
   // is none. A damaged row has its key only: so DELETE and UPDATE find it, and whoever asks for
   // another column gets the error.
   bool find(const KeyView& key, bool with_value);
-  // Reads a row that was listed. Returns false if it is gone since.
-  bool read(FlashStore::Listed& listed, bool with_value);
-  // Takes the row that the scan is at.
-  void take(const FlashScan& scan, bool with_value);
+  // Reads a row that was listed. Returns false if it is gone since, and kCorrupt if it is damaged.
+  Result<bool> read(FlashStore::Listed& listed, bool with_value);
+  // Takes the row that the scan is at. kCorrupt: it is damaged.
+  Status take(const FlashScan& scan, bool with_value);
 
   // Returns the entry that read() or take() found last, even after forget().
   const FlashEntry& entry() const noexcept { return entry_; }
@@ -44,7 +45,7 @@ class FlashRow {
   bool has_place() { return has_place_ || load_place(); }
   bool load_value();
   bool load_place();
-  bool find_damaged(const Status& status);
+  bool find_damaged(const KeyView& key, const Status& status);
   void expect_read(Status status) const;
   bool key_was_given_as_real();
   void result_key(sqlite3_context* context);
@@ -57,19 +58,21 @@ class FlashRow {
 
   bool has_key_ = false, has_value_ = false, has_place_ = false;
   bool damaged_ = false;
+  std::string shown_;  // the key of a damaged row
   FlashEntry entry_;
   std::vector<std::byte> key_, value_;
 };
 
-inline void FlashRow::take(const FlashScan& scan, bool with_value) {
+inline Status FlashRow::take(const FlashScan& scan, bool with_value) {
   const FlashLoadedRecord& record = scan.record();
   entry_ = FlashStore::entry_at(scan);
   key_.assign(record.key.begin(), record.key.end());
   has_value_ = with_value;
   if (with_value) {
-    live_.expect(live_.flash().value_at(scan, value_));
+    CUCKOO_TRY(live_.flash().value_at(scan, value_));
   }
   has_key_ = has_place_ = true;
+  return {};
 }
 
 inline void FlashRow::result(sqlite3_context* context, int column) {

@@ -188,10 +188,13 @@ void FlashRowWriter::change(sqlite3_value* key_value, sqlite3_value* value) {
   bool real = false;
   if (keeps_value || (keeps_key && columns_.shows_reals(old_key_bytes_))) {
     Result<bool> found = live_.flash().get(old_key_, stored_value_);
-    live_.expect(found.take_status());
-    real = found.value() && key_was_real(stored_value_);
-    if (!found.value() || (keeps_key && keeps_value)) {
-      return;
+    const bool damaged = !found.ok() && found.error().code == ErrorCode::kCorrupt;
+    if (!damaged || keeps_value) {  // else the new value needs nothing of the old one
+      live_.expect(found.take_status());
+      real = found.value() && key_was_real(stored_value_);
+      if (!found.value() || (keeps_key && keeps_value)) {
+        return;
+      }
     }
   }
   key_bytes_ = old_key_bytes_;
@@ -217,7 +220,7 @@ void FlashRowWriter::change(sqlite3_value* key_value, sqlite3_value* value) {
     live_.write({&put, 1});
     return;
   }
-  Result<std::optional<FlashEntry>> other = live_.flash().find(put.key);
+  Result<std::optional<FlashEntry>> other = live_.flash().find_damaged_too(put.key);
   live_.expect(other.take_status());
   if (other.value() && on_conflict() != SQLITE_REPLACE) {
     refuse_duplicate();

@@ -192,6 +192,54 @@ TEST_P(FlashHealing, every_block_of_data_can_be_lost) {
   }
 }
 
+// The streams' own blocks are damaged: what is moved must not go there.
+TEST_P(FlashHealing, every_block_can_be_lost_while_collections_write) {
+  for (int i = 0; i < 600; ++i) {
+    put("turning " + std::to_string(i * i % 50), std::string(60, static_cast<char>('a' + i % 26)));
+  }
+  ASSERT_STATUS(store.collect());
+  ASSERT_GT(store.stats().collections, 0U);
+  const FlashSimulator::State good = device.snapshot();
+  const FlashModel whole = model;
+  for (uint32_t block = 0; block < store.blocks().touched(); ++block) {
+    device.restore(good);
+    model = whole;
+    ASSERT_STATUS(store.mount());
+    const FlashBlock state = store.blocks().at(block);
+    if (state.kind != FlashBlockKind::kData || state.live_units == 0) {
+      continue;
+    }
+    // The first half of its records.
+    for (uint32_t unit = 2; unit < state.used_units / 2; ++unit) {
+      device.flip_stored(store.geometry().block_address(block) + uint64_t{16} * unit + 5, 2);
+    }
+    const std::set<std::string> damaged = damaged_keys();
+    if (damaged.empty()) {
+      continue;
+    }
+    put(*damaged.begin(), "mended");
+    std::set<std::string> rest = damaged;
+    rest.erase(rest.begin());
+    EXPECT_EQ(damaged_keys(), rest) << "block " << block << ": no other row is lost";
+    for (const std::string& key : rest) {
+      put(key, "mended");
+    }
+    expect_whole();
+  }
+}
+
+TEST_P(FlashHealing, clear_gives_the_blocks_back_where_a_rule_says_which_are_worn) {
+  const uint64_t usable = store.usable_units();
+  damage("key 5");
+  put("key 5", "mended");
+  EXPECT_LT(store.usable_units(), usable);
+  ASSERT_STATUS(store.clear());
+  EXPECT_EQ(store.usable_units() == usable, GetParam());
+  model.clear();
+  put("a", "1");
+  expect_whole();
+}
+
 TEST_P(FlashHealing, I2_without_room_nothing_changes) {
   damage("key 5");
   for (int i = 0;

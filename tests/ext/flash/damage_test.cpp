@@ -166,6 +166,79 @@ TEST_F(FlashPageDamage, does_not_stop_collections) {
   EXPECT_GT(db.number("SELECT collections FROM flash_kv_info('kv')"), 0);
 }
 
+TEST_F(FlashPageDamage, of_a_long_value_hides_no_later_row) {
+  std::filesystem::remove(good);
+  {
+    QuickDatabase db(good);
+    db.run("CREATE VIRTUAL TABLE kv USING flash_kv(name TEXT, doc, size = '1MB', seed = 1)");
+    db.run(with_numbers(10) + "INSERT INTO kv SELECT 'k' || i, i FROM n");
+    db.run("INSERT INTO kv VALUES ('long', zeroblob(20000))");
+    db.run(with_numbers(11, 300) + "INSERT INTO kv SELECT 'k' || i, i FROM n");
+    db.run("INSERT INTO kv(kv) VALUES ('collect')");
+  }
+  for (const char* query : {"SELECT name, doc FROM kv", "SELECT doc FROM kv WHERE doc >= ''"}) {
+    int rows_before_the_error = 0;
+    bool hit = false;
+    for (int page = 4; page < 12; ++page) {
+      damage(std::to_string(page));
+      QuickDatabase db(bad);
+      const Outcome one = db.attempt("SELECT doc FROM kv WHERE name = 'long'");
+      if (one.code == SQLITE_OK || db.attempt("SELECT doc FROM kv WHERE name = 'k299'").code != 0) {
+        continue;
+      }
+      hit = true;
+      rows_before_the_error = 0;
+      sqlite3_stmt* statement = nullptr;
+      ASSERT_EQ(sqlite3_prepare_v2(db.handle(), query, -1, &statement, nullptr), SQLITE_OK);
+      int code = 0;
+      while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+        ++rows_before_the_error;
+      }
+      EXPECT_EQ(sqlite3_finalize(statement) & 0xFF, SQLITE_CORRUPT);
+      EXPECT_GE(rows_before_the_error, query[7] == 'n' ? 240 : 0);
+      EXPECT_EQ(db.number("SELECT count(*) FROM flash_kv_salvage('kv')") +
+                    static_cast<int64_t>(query[7] == 'n' ? 301 - rows_before_the_error : 0),
+                query[7] == 'n' ? 301 : db.number("SELECT count(*) FROM flash_kv_salvage('kv')"));
+      db.run("UPDATE kv SET doc = 'short' WHERE name = 'long'");
+    }
+    EXPECT_TRUE(hit);
+  }
+}
+
+TEST_F(FlashPageDamage, of_a_row_that_is_gone_ends_with_clear) {
+  copy_over(good, bad);
+  QuickDatabase(bad).run("DELETE FROM kv_pages WHERE id = {}", page_of_rows());
+  QuickDatabase db(bad);
+  EXPECT_GT(damaged_rows(db).size(), 0u);
+  db.run("INSERT INTO kv(kv) VALUES ('clear'); INSERT INTO kv VALUES ('a', 1)");
+  db.run("INSERT INTO kv(kv) VALUES ('check')");
+}
+
+TEST_F(FlashPageDamage, of_rows_with_numbers_as_keys_is_mended_too) {
+  std::filesystem::remove(good);
+  {
+    QuickDatabase db(good);
+    db.run("CREATE VIRTUAL TABLE kv USING flash_kv(name, doc, size = '1MB', seed = 1)");
+    db.run(with_numbers(kRows) + "INSERT INTO kv SELECT i, printf('%.*c', 200, 'x') FROM n");
+  }
+  damage("20");
+  QuickDatabase db(bad);
+  std::vector<int64_t> damaged;
+  for (int64_t i = 1; i <= kRows; ++i) {
+    if (db.attempt(sql("SELECT doc FROM kv WHERE name = {}", i)).code != SQLITE_OK) {
+      damaged.push_back(i);
+    }
+  }
+  ASSERT_GE(damaged.size(), 4u);
+  ASSERT_LT(damaged.size(), 50u);
+  db.refuses(sql("SELECT doc FROM kv WHERE name = {}", damaged[0]), SQLITE_CORRUPT_VTAB,
+             {sql("the row with the key {} is damaged", damaged[0])});
+  db.run("UPDATE kv SET doc = 'new' WHERE name = {}", damaged[0]);
+  db.run("UPDATE OR REPLACE kv SET name = {} WHERE name = {}", damaged[1], damaged[0]);
+  db.gives(sql("SELECT doc FROM kv WHERE name = {}", damaged[1]), "new");
+  db.run("DELETE FROM kv WHERE name = {}", damaged[2]);
+}
+
 TEST_F(FlashPageDamage, is_left_out_by_salvage) {
   damage(page_of_rows());
   QuickDatabase db(bad);
