@@ -122,6 +122,7 @@ Result<uint32_t> FlashCollector::copy_live(uint32_t victim, std::vector<FlashLog
 }
 
 Status FlashCollector::collect_all() {
+  CUCKOO_TRY(healer_.heal());
   CUCKOO_TRY(checkpointer_.checkpoint());
   const FlashStreams& streams = state_.now.streams;
   std::vector<uint32_t> victims;

@@ -35,7 +35,7 @@ class FlashCollector {
   // Makes room for `units` units in `records` records of the hot stream. The store calls it before
   // a batch. Only here does it collect without a command.
   Status make_room(uint64_t units, uint32_t records);
-  // Collects every block with dead units, and writes a checkpoint before and after that.
+  // Heals, collects every block with dead units, and writes a checkpoint before and after that.
   Status collect_all();
 
  private:

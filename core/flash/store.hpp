@@ -177,7 +177,8 @@ class FlashStore {
   Status write(std::span<const Change> batch);
   // Removes everything at the price of a checkpoint.
   Status clear();
-  // Collects every block with dead units, and writes a checkpoint before and after that.
+  // Reads everything, gives up blocks with damage (healer.hpp), collects every block with dead
+  // units, and writes a checkpoint before and after that.
   Status collect();
   // Makes sure that all changes so far stay (R5 in device.hpp). A failure poisons.
   Status sync();

@@ -229,7 +229,8 @@ bool LiveFlash::insert(const HashedKey& key, std::span<const std::byte> value) {
 void LiveFlash::clear() {
   try {
     follow();
-    throw_if(table(), pages_->check_rows());
+    const Status rows = pages_->check_rows();
+    throw_if(table(), rows);
     change([&] { return flash_->clear(); });
   } catch (const SqlError& error) {
     if ((error.code() & 0xFF) != SQLITE_CORRUPT) {

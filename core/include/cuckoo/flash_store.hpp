@@ -187,7 +187,7 @@ class FlashStore {
   Status write(const FlashBatch& batch);
   // Removes all entries. O(E).
   Status clear();
-  // Frees all dead bytes, and shortens the next open(). O(E + live bytes).
+  // Frees all dead bytes, gives up blocks that are damaged, and shortens the next open(). O(bytes).
   Status collect();
   // Makes all changes so far survive a power cut.
   Status sync();
