@@ -32,7 +32,8 @@ Status FlashLog::load(uint32_t position, FlashLoadedRecord& record) {
   constexpr size_t kFirstReadBytes = 160;  // most small records; never less than a header
   loaded_.resize(std::min(room, kFirstReadBytes));
   Status read = device_.read(layout.address(position), loaded_);
-  if (!read.ok() && read.error().code == ErrorCode::kCorrupt) {  // perhaps behind the record
+  if (!read.ok() && read.error().code == ErrorCode::kCorrupt) {
+    // What is damaged may lie after this record: read less.
     loaded_.resize(std::min(room, kMaxFlashRecordHeaderBytes));
     read = device_.read(layout.address(position), loaded_);
   }

@@ -1,9 +1,10 @@
-// Reads what is sound on a device whose store can't be mounted, because its checkpoint or the log
-// after it is damaged. It needs nothing but the headers of the blocks, and writes nothing.
+// Reads the entries of a store that can't be mounted, because its checkpoint or the log after it is
+// damaged. It trusts only the headers of the blocks and the records themselves. It writes nothing.
 //
-// Of each key it gives the newest version that can be read. If a newer one, or the removal, is
-// damaged or was collected, that is an older one, or one that was removed. A store that can be
-// mounted tells these apart: a scan of FlashScan::Of::kSound.
+// For each key it gives the newest version that it can read. That need not be the key's last one.
+// For example, a key has the versions 1 and 2, and version 2 is damaged: it gives version 1. And if
+// the record of a removal is damaged, or was collected, it gives a key that was removed. A store
+// that can be mounted knows better: use a scan of FlashScan::Of::kSound there.
 //
 // Invariants
 //   I1  what it gives was verified as a whole, and each key comes once.

@@ -161,16 +161,17 @@ Status FlashScan::pass_damage(const Source& from, uint32_t block, uint32_t offse
   }
   damage_ = damage_.ok() ? std::move(damage) : std::move(damage_);
   const FlashLayout& layout = from.state.layout;
-  std::vector<Cold> more;
-  for (const auto& [position, hash] : from.state.index.by_position()) {
-    const FlashLocation at = layout.locate(position);
+  if (entries_.empty()) {
+    entries_ = from.state.index.by_position();
+  }
+  const FlashIndexEntry least{layout.position(block, offset), 0};
+  for (auto each = std::lower_bound(entries_.begin(), entries_.end(), least);
+       each != entries_.end() && layout.locate(each->first).block == block; ++each) {
     FlashLoadedRecord record;
-    if (at.block == block && at.offset >= offset && from.log.load(position, record).ok() &&
-        record.header.is_entry()) {
-      more.push_back({record.header.lsn, position});
+    if (from.log.load(each->first, record).ok() && record.header.is_entry()) {
+      cold_.push_back({record.header.lsn, each->first});
     }
   }
-  cold_.insert(cold_.end(), more.begin(), more.end());
   std::sort(cold_.begin() + static_cast<std::ptrdiff_t>(next_cold_), cold_.end(),
             [](const Cold& a, const Cold& b) { return a.lsn < b.lsn; });
   return {};

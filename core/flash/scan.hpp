@@ -13,12 +13,13 @@
 //   I2  a record that next() gives was verified as a whole. If next() passes over a record, it
 //       verified the record's head. It is damage if a block has fewer live units than the block
 //       table says, and an error if the hot stream is out of order.
-//   I4  damage hides nothing that can be read: of a damaged block the scan asks the index for the
-//       places of the records. After all that can be read comes the error, once, unless the scan is
-//       of what is sound. It comes also if an entry is lost (S4 of state.hpp).
 //   I3  a scan does not notice changes of the store's blocks and index. A caller that changes the
 //       store makes a new scan. A scan may go on in another store that is in the same state,
 //       because it refers to no store between two calls.
+//   I4  damage hides nothing that can be read. If a block is damaged, the scan asks the index where
+//       the block's records are, and reads each by itself. A scan of kAll gives the error once,
+//       after all that can be read. It does so also if an entry is lost (S4 of state.hpp). A scan
+//       of kSound ends without an error.
 #pragma once
 
 #include <cstddef>
@@ -100,6 +101,7 @@ class FlashScan {
   uint64_t hot_lsn_ = 0;    // of the record that it is at
   std::vector<Cold> cold_;  // by LSN
   size_t next_cold_ = 0;
+  FlashIndexEntries entries_;  // of the whole index, by position; empty before the first damage
 
   FlashLoadedRecord record_;
   uint32_t position_ = 0;

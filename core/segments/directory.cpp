@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -263,17 +264,17 @@ std::vector<size_t> Directory::split(size_t index, unsigned bits) {
 
 // --- stored --------------------------------------------------------------------------------------
 
-std::vector<std::byte> Directory::encode_page(uint64_t page, const NewHeaders& fresh) const {
+std::vector<std::byte> Directory::encode_page(uint64_t page, const WrittenLeaves& fresh) const {
   const uint64_t per_page = leaves_per_page(options_->page_bytes);
   std::vector<std::byte> content;
   content.reserve(per_page * kSegmentHeaderBytes);
   const uint64_t first = page * per_page;
   auto next =
       std::lower_bound(fresh.begin(), fresh.end(), first,
-                       [](const auto& header, uint64_t index) { return header.first < index; });
+                       [](const auto& segment, uint64_t index) { return segment.first < index; });
   for (uint64_t index = first; index < first + per_page && index < leaves_.size(); ++index) {
     const bool is_new = next != fresh.end() && next->first == index;
-    const SegmentHeader& header = is_new ? (next++)->second : *leaves_[index].header;
+    const SegmentHeader& header = is_new ? (next++)->second.header : *leaves_[index].header;
     if (header.number != 0) {
       const size_t at = (index - first) * kSegmentHeaderBytes;
       content.resize(at + kSegmentHeaderBytes);
@@ -292,6 +293,10 @@ void Directory::note_stored(uint64_t page, uint64_t hash) {
     page_hashes_.resize(page + 1);
   }
   page_hashes_[page] = hash;
+}
+
+uint64_t Directory::pages_hash() const noexcept {
+  return std::accumulate(page_hashes_.begin(), page_hashes_.end(), uint64_t{0});
 }
 
 uint64_t Directory::stored_pages() const noexcept {

@@ -163,9 +163,11 @@ class Directory {
   static uint64_t leaves_per_page(uint32_t page_bytes) noexcept {
     return page_bytes / kSegmentHeaderBytes > 0 ? page_bytes / kSegmentHeaderBytes : 1;
   }
-  // Headers that are not stored yet, ascending by leaf.
-  using NewHeaders = std::vector<std::pair<size_t, SegmentHeader>>;
-  std::vector<std::byte> encode_page(uint64_t page, const NewHeaders& fresh) const;
+  // Leaves whose segments were written just now, ascending. Their headers are not here yet.
+  using WrittenLeaves = std::vector<std::pair<size_t, Segment::Stored>>;
+  std::vector<std::byte> encode_page(uint64_t page, const WrittenLeaves& fresh) const;
+  // Returns the sum of the hashes of all pages in storage, as the root has it.
+  uint64_t pages_hash() const noexcept;
   // Returns the hash of a page in storage; 0: it has no block.
   uint64_t page_hash(uint64_t page) const noexcept {
     return page < page_hashes_.size() ? page_hashes_[page] : 0;

@@ -217,14 +217,14 @@ Status FilterBlocks::write_directory(const Blocks& storage, Written& written) co
   Root& root = written.root;
   const uint64_t per_page = Directory::leaves_per_page(options_->page_bytes);
   std::optional<uint64_t> last;
-  for (const auto& [index, header] : written.headers) {
-    root.directory_version = hash_of(header, root.directory_version);
+  for (const auto& [index, stored] : written.leaves) {
+    root.directory_version = hash_of(stored.header, root.directory_version);
     const uint64_t page = index / per_page;
     if (page == last) {
       continue;
     }
     last = page;
-    const std::vector<std::byte> content = directory_.encode_page(page, written.headers);
+    const std::vector<std::byte> content = directory_.encode_page(page, written.leaves);
     const uint64_t before = directory_.page_hash(page);
     CUCKOO_TRY(
         storage.write(kFirstDirectoryBlock + static_cast<int64_t>(page), content, before != 0));
@@ -242,10 +242,9 @@ Status FilterBlocks::write_root(const Blocks& storage, uint64_t kept, Written& w
   for (const size_t index : touched_) {
     CUCKOO_ASSIGN_OR_RETURN(Segment::Stored stored,
                             directory_.leaf(index).segment->write_to(storage));
-    written.headers.emplace_back(index, stored.header);
-    written.segments.emplace_back(index, std::move(stored));
+    written.leaves.emplace_back(index, std::move(stored));
   }
-  std::sort(written.headers.begin(), written.headers.end(),
+  std::sort(written.leaves.begin(), written.leaves.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
   CUCKOO_TRY(write_directory(storage, written));
   if (root.first_row > stored_first_row_) {
@@ -271,7 +270,7 @@ void FilterBlocks::note_written(Written&& written) {
   for (const auto& [page, hash] : written.pages) {
     directory_.note_stored(page, hash);
   }
-  for (auto& [index, stored] : written.segments) {
+  for (auto& [index, stored] : written.leaves) {
     Directory::Leaf& leaf = directory_.leaf(index);
     leaf.header = stored.header;
     leaf.segment->note_written(std::move(stored));
@@ -296,6 +295,9 @@ Status FilterBlocks::check() const {
       root_.pending_position - root_.first_position !=
           (root_.pending_row - root_.first_row) * log_.row_entries()) {
     return corrupt("a log whose rows are not where the root says");
+  }
+  if (directory_.pages_hash() != root_.pages_hash) {
+    return corrupt("a directory in memory whose pages are not those of the root");
   }
   if (root_.first_row == 0) {
     return {};

@@ -192,9 +192,8 @@ class FilterBlocks {
   // --- writing
   struct Written {
     Root root;
-    Directory::NewHeaders headers;
-    std::vector<std::pair<size_t, Segment::Stored>> segments;  // by leaf
-    std::vector<std::pair<uint64_t, uint64_t>> pages;          // of the directory, and their hashes
+    Directory::WrittenLeaves leaves;
+    std::vector<std::pair<uint64_t, uint64_t>> pages;  // of the directory, and their hashes
     Log::LastRow log;
   };
   // Writes to that storage, this filter's or another one, all that is not written yet. Of the log

@@ -13,9 +13,9 @@
 //   G2  nothing read from the device is trusted: damage is an Error of kCorrupt, not a wrong value.
 //       It costs the entries whose records are damaged. Others are read, and a damaged one can be
 //       put anew or removed. (A key is known by 32 bits of its hash then.) The erase block is given
-//       up. Damage to the checkpoint, or to what was written since, is an Error of open(). Then
-//       for_each_sound() gives what is left. Damage to the last block that was written may look
-//       like a power cut, and ends the log there.
+//       up. If the checkpoint is damaged, or a record that was written after it, open() returns an
+//       Error. Then for_each_sound() gives what is left. If the last records are damaged, the
+//       store may take that for a power cut, and end with the record before them.
 //   G3  functions throw only std::bad_alloc, and the exceptions of functions that you give to them.
 //   G4  an object that holds no store (made by the default constructor, moved from, released)
 //       answers every call, with kInvalid or with zeros.
@@ -152,9 +152,9 @@ class FlashStore {
   // Opens the store in a FileDevice.
   static Result<FlashStore> open_file(const std::string& path, const FlashOptions& options = {});
 
-  // Visits what is sound on a device whose store can't be opened, as for_each() does, and writes
-  // nothing. Of each key it gives the newest version that can be read: that may be an older one, or
-  // one that was removed. O(bytes) time, O(E) memory.
+  // For a device that open() refuses: visits the entries that can be read, as for_each() does. It
+  // writes nothing. For each key it gives the newest version that it can read. That may be an older
+  // one than the last, and the key may have been removed. O(bytes) time, O(E) memory.
   static Status for_each_sound(FlashDevice& device,
                                const std::function<bool(FlashBytes key, FlashBytes value)>& visit);
 

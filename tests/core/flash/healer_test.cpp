@@ -1,5 +1,6 @@
 #include "core/flash/healer.hpp"
 
+#include <functional>
 #include <set>
 
 #include "tests/core/flash/harness.hpp"
@@ -47,6 +48,20 @@ class FlashHealing : public ::testing::TestWithParam<bool> {
     }
     return damaged;
   }
+  // Calls the function once for each block that has live records, on the store as it is now.
+  void for_each_block_of_data(const std::function<void(uint32_t, const FlashBlock&)>& visit) {
+    const FlashSimulator::State good = device.snapshot();
+    const FlashModel whole = model;
+    for (uint32_t block = 0; block < store.blocks().touched(); ++block) {
+      device.restore(good);
+      model = whole;
+      ASSERT_STATUS(store.mount());
+      const FlashBlock state = store.blocks().at(block);
+      if (state.kind == FlashBlockKind::kData && state.live_units != 0) {
+        visit(block, state);
+      }
+    }
+  }
   void expect_whole() {
     EXPECT_EQ(difference(store, model), "");
     EXPECT_STATUS(store.check(no_poll));
@@ -78,7 +93,7 @@ TEST_P(FlashHealing, a_damaged_record_costs_its_key_alone) {
   EXPECT_FALSE(store.check(no_poll).ok());
 }
 
-TEST_P(FlashHealing, a_change_of_the_key_replaces_it) {
+TEST_P(FlashHealing, S4_a_change_of_the_key_replaces_it) {
   damage("key 5");
   damage("key 20");  // the head of a long value
   EXPECT_FALSE(store.insert(store.hashed(bytes_of("key 5")), bytes_of("x")).value()) << "is there";
@@ -141,7 +156,7 @@ TEST_P(FlashHealing, a_collection_gives_the_block_up_and_goes_on) {
   expect_whole();
 }
 
-TEST_P(FlashHealing, a_scan_gives_what_is_sound_and_then_the_error) {
+TEST_P(FlashHealing, I4_a_scan_gives_what_is_sound_and_then_the_error) {
   damage("key 5");
   damage("key 50");
   for (const bool healed : {false, true}) {
@@ -168,17 +183,8 @@ TEST_P(FlashHealing, a_scan_gives_what_is_sound_and_then_the_error) {
   }
 }
 
-TEST_P(FlashHealing, every_block_of_data_can_be_lost) {
-  const FlashSimulator::State good = device.snapshot();
-  const FlashModel whole = model;
-  for (uint32_t block = 0; block < store.blocks().touched(); ++block) {
-    device.restore(good);
-    model = whole;
-    ASSERT_STATUS(store.mount());
-    if (store.blocks().at(block).kind != FlashBlockKind::kData ||
-        store.blocks().at(block).live_units == 0) {
-      continue;
-    }
+TEST_P(FlashHealing, I1_every_block_of_data_can_be_lost) {
+  for_each_block_of_data([&](uint32_t block, const FlashBlock&) {
     for (uint64_t at = 0; at < store.geometry().block_bytes(); at += 16) {
       device.flip_stored(store.geometry().block_address(block) + at + 5, 2);
     }
@@ -189,33 +195,24 @@ TEST_P(FlashHealing, every_block_of_data_can_be_lost) {
       put(key, "mended");
     }
     expect_whole();
-  }
+  });
 }
 
 // The streams' own blocks are damaged: what is moved must not go there.
-TEST_P(FlashHealing, every_block_can_be_lost_while_collections_write) {
+TEST_P(FlashHealing, I1_every_block_can_be_lost_while_collections_write) {
   for (int i = 0; i < 600; ++i) {
     put("turning " + std::to_string(i * i % 50), std::string(60, static_cast<char>('a' + i % 26)));
   }
   ASSERT_STATUS(store.collect());
   ASSERT_GT(store.stats().collections, 0U);
-  const FlashSimulator::State good = device.snapshot();
-  const FlashModel whole = model;
-  for (uint32_t block = 0; block < store.blocks().touched(); ++block) {
-    device.restore(good);
-    model = whole;
-    ASSERT_STATUS(store.mount());
-    const FlashBlock state = store.blocks().at(block);
-    if (state.kind != FlashBlockKind::kData || state.live_units == 0) {
-      continue;
-    }
+  for_each_block_of_data([&](uint32_t block, const FlashBlock& state) {
     // The first half of its records.
     for (uint32_t unit = 2; unit < state.used_units / 2; ++unit) {
       device.flip_stored(store.geometry().block_address(block) + uint64_t{16} * unit + 5, 2);
     }
     const std::set<std::string> damaged = damaged_keys();
     if (damaged.empty()) {
-      continue;
+      return;
     }
     put(*damaged.begin(), "mended");
     std::set<std::string> rest = damaged;
@@ -225,7 +222,7 @@ TEST_P(FlashHealing, every_block_can_be_lost_while_collections_write) {
       put(key, "mended");
     }
     expect_whole();
-  }
+  });
 }
 
 TEST_P(FlashHealing, clear_gives_the_blocks_back_where_a_rule_says_which_are_worn) {

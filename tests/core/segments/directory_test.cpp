@@ -50,18 +50,18 @@ class SegmentDirectory : public ::testing::Test {
     root.first_depth = first_depth;
     root.leaves = directory.size();
     const uint64_t per_page = Directory::leaves_per_page(options.page_bytes);
-    Directory::NewHeaders headers;
+    Directory::WrittenLeaves fresh;
     for (size_t i = 0; i < directory.size(); ++i) {
-      headers.emplace_back(i, header_of(directory.leaf(i), root.next_number++));
+      fresh.push_back({i, {header_of(directory.leaf(i), root.next_number++), {}}});
     }
     for (uint64_t page = 0; page * per_page < directory.size(); ++page) {
-      const Bytes content = directory.encode_page(page, headers);
+      const Bytes content = directory.encode_page(page, fresh);
       ASSERT_STATUS(
           blocks.write(kFirstDirectoryBlock + static_cast<int64_t>(page), content, false));
       root.pages_hash += Directory::hash_of_page(page, content);
     }
-    for (const auto& [index, header] : headers) {
-      directory.leaf(index).header = header;
+    for (const auto& [index, stored] : fresh) {
+      directory.leaf(index).header = stored.header;
     }
   }
   // Nine leaves of different depths, stored.
