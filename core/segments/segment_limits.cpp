@@ -69,16 +69,16 @@ uint64_t turn_entries_of(const SegmentLimits& limits, uint64_t segments,
                               std::max(kFewest, kEntriesPerPage * limits.pages));
 }
 
-// A copy of a window may ask a few times for each generation. If less than a quarter of it were
-// kept, the answers would be images. If more were kept, an image would be shorter than the changes.
+// A copy may ask a few times while a generation of a window, or a young filter, fills. If less than
+// a quarter were kept, the answers would be images. If more were kept, an image would be shorter
+// than the changes. In a large filter that takes too much room.
 uint64_t kept_entries_of(uint64_t segments, uint64_t turn_entries, uint64_t keys,
                          bool of_window) noexcept {
-  constexpr uint64_t kItemsPerEntry = 16;  // 6/16 byte a key
-  constexpr uint64_t kItemsPerEntryOfWindow = 4;
+  constexpr uint64_t kFewItems = 1 << 18;
   constexpr uint64_t kMost = uint64_t{1} << 28;
   static_assert(kMost < Log::kMostEntries);
-  const uint64_t least = keys / (of_window ? kItemsPerEntryOfWindow : kItemsPerEntry);
-  return std::min(std::max(segments * turn_entries, least), kMost);
+  const uint64_t quarter = (of_window ? keys : std::min(keys, kFewItems)) / 4;
+  return std::min(std::max({segments * turn_entries, keys / 16, quarter}), kMost);
 }
 
 }  // namespace cuckoo::segments

@@ -20,9 +20,9 @@
 //   I1  whose turn it is follows from the pending entries, and whether a transaction is a load from
 //       its own: never from time, or from what was asked.
 //   I2  the log keeps the last R entries, unless it began anew behind them. R is S·T for S
-//       segments, and with hashes at least a sixteenth of the items or of the capacity, in a window
-//       a quarter: so a mark of the recent past leads somewhere, also in a young filter, and the
-//       log takes a constant share.
+//       segments, and with hashes at least a sixteenth of the items or of the capacity. Of the
+//       first 2^18, and in a window of all, it is a quarter: so a mark of the recent past leads
+//       somewhere, also in a young filter, and the log takes a constant share of a large one.
 //   I3  at most 2^22 entries pend: 64 MB in memory.
 //   I4  a failure after a segment began to change poisons the filter. After another failure nothing
 //       changed, except that some entries may now be applied.

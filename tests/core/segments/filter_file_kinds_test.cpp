@@ -236,7 +236,7 @@ TEST_P(SetFileKinds, hold_what_only_looked_present_when_it_came) {
 // The most rows that a log may have: room for what it keeps (S3), and some more.
 uint64_t most_log_rows(const FilterFile& file) {
   const uint64_t entries =
-      2 * file.segments() * file.turn_entries() + file.items() / 16 + 4 * file.turn_entries();
+      2 * file.segments() * file.turn_entries() + file.items() / 4 + 4 * file.turn_entries();
   return entries / log_row_capacity(file.options().page_bytes, file.options().width) + 8;
 }
 

@@ -71,7 +71,9 @@ TEST(SegmentLimits, turns_and_the_kept_log_follow_from_the_segments) {
   EXPECT_EQ(turn_entries_of(limits, 2048, 65536), kPendingEntries / 2048);
   EXPECT_EQ(turn_entries_of(limits, 1 << 20, 65536), 1u);
   EXPECT_EQ(kept_entries_of(1, 504, 1000, false), 504u);
-  EXPECT_EQ(kept_entries_of(16, 832, 1'000'000, false), 62500u);
+  EXPECT_EQ(kept_entries_of(2, 832, 100'000, false), 25000u);
+  EXPECT_EQ(kept_entries_of(16, 832, 1'000'000, false), 65536u);
+  EXPECT_EQ(kept_entries_of(16, 832, 16'000'000, false), 1'000'000u);
   EXPECT_EQ(kept_entries_of(16, 832, 1'000'000, true), 250000u);
   EXPECT_EQ(kept_entries_of(65536, 4, uint64_t{1} << 60, false), uint64_t{1} << 28);
 }

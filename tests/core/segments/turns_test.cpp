@@ -96,8 +96,8 @@ TEST_F(OfTurnsOfMany, a_load_folds_each_segment_once_and_leaves_nothing_pending)
   EXPECT_GT(blocks_.root().first_position, 0U) << "the log began anew (I2)";
 }
 
-TEST_F(OfTurns, I2_the_log_keeps_a_sixteenth_of_the_items_or_of_the_capacity) {
-  EXPECT_EQ(turns_.kept_entries(), options_.capacity / 16);
+TEST_F(OfTurns, I2_the_log_keeps_a_share_of_the_items_or_of_the_capacity) {
+  EXPECT_EQ(turns_.kept_entries(), options_.capacity / 4);
   blocks_.set_items(1'600'000);
   EXPECT_EQ(turns_.kept_entries(), 100'000U);
   blocks_.root().capacity = 3'200'000;
