@@ -38,7 +38,7 @@ std::vector<std::byte> BlockSums::encoded() const {
   return bytes;
 }
 
-uint64_t BlockSums::hash() const noexcept {
+uint64_t BlockSums::hash() const {
   const std::vector<std::byte> bytes = encoded();
   return bytes.empty() ? 0 : XXH3_64bits(bytes.data(), bytes.size());
 }

@@ -37,7 +37,7 @@ class BlockSums {
   // Writes what differs from the sums that are stored, `before`.
   Status write(const Blocks& blocks, uint64_t number, size_t page_bytes,
                const BlockSums& before) const;
-  uint64_t hash() const noexcept;  // XXH3 of them; 0: there are none
+  uint64_t hash() const;  // XXH3 of them; 0: there are none
 
   bool has_page(uint64_t index) const noexcept { return pages_[index] != 0; }
   uint64_t pages() const noexcept { return page_count_; }  // that have a block
