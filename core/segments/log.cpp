@@ -13,7 +13,7 @@ namespace {
 int64_t block_of(uint64_t row) noexcept { return kFirstLogBlock + static_cast<int64_t>(row); }
 
 void pass(Log::LastRow& last) noexcept {
-  last.row.pass();
+  last.row.start(last.row.end(), last.row.chain());
   last.stored = false;
   ++last.number;
 }
@@ -38,10 +38,7 @@ bool begins_with(const LogRow& row, const LogRow& older) noexcept {
 void Log::start(uint64_t row, uint64_t position, uint64_t chain) noexcept {
   end_.number = row;
   end_.stored = false;
-  end_.row.header = {};
-  end_.row.header.chain = chain;
-  end_.row.header.position = position;
-  end_.row.clear();
+  end_.row.start(position, chain);
   fresh_ = {};  // a load's may be large
 }
 
@@ -64,9 +61,13 @@ Result<Log::LastRow> Log::visit_last_rows(Visit&& visit) const {
   }
 }
 
-uint64_t Log::chain() const {
-  const auto nothing = [](const LastRow&) { return Status(); };  // it does not fail
-  return visit_last_rows(nothing).value().row.row().chain_after();
+uint64_t Log::chain() const noexcept {
+  uint64_t chain = end_.row.chain();
+  Copies copies(fresh_.more());
+  for (size_t i = 0; i < fresh_.size(); ++i) {
+    chain = chain_with_entry(chain, fresh_.entries()[i], copies.of(i));
+  }
+  return chain;
 }
 
 // Each row gets the number of items at the end, because only the newest row's number counts.
@@ -76,8 +77,7 @@ Result<Log::LastRow> Log::write_to(const Blocks& blocks, uint64_t first, uint64_
     if (last.number < first) {
       return {};
     }
-    last.row.header.items = items;
-    last.row.header.directory_version = directory_version;
+    last.row.set_numbers(items, directory_version);
     CUCKOO_TRY(blocks.write(block_of(last.number), last.row.encode(), last.stored));
     last.stored = true;
     return {};
@@ -99,8 +99,8 @@ Status Log::take_row(int64_t id, const LogRow& row, const Sink& sink) {
     }
     pass(end_);
   }
-  if (row.header.chain != end_.row.header.chain ||
-      row.header.position != end_.row.header.position) {
+  if (row.header.chain != end_.row.header().chain ||
+      row.header.position != end_.row.header().position) {
     return corrupt("does not follow the row before it");
   }
   if (row.size() > row_capacity_) {
@@ -114,7 +114,6 @@ Status Log::take_row(int64_t id, const LogRow& row, const Sink& sink) {
     sink(row.header.position + at.index(), at.entry(), at.copies());
   }
   end_.row.append(row, known);
-  end_.row.header = row.header;
   end_.stored = true;
   return {};
 }
@@ -142,7 +141,7 @@ Result<bool> Log::follow(const Blocks& blocks, LogHeader& newest, const Sink& si
     return false;
   }
   CUCKOO_TRY(expect_end());
-  newest = end_.row.header;
+  newest = end_.row.header();
   return true;
 }
 
@@ -170,7 +169,7 @@ Status Log::read(const Blocks& blocks, uint64_t row, uint64_t position, LogHeade
     return in_block(from, corrupt("is missing"));
   }
   CUCKOO_TRY(expect_end());
-  newest = end_.row.header;
+  newest = end_.row.header();
   return {};
 }
 
@@ -215,7 +214,7 @@ Result<bool> Log::entries_behind(const Blocks& blocks, uint64_t first_row, uint6
     CUCKOO_TRY(next < end_.number
                    ? blocks.read(block_of(next), block_of(end_.number) - 1, take_stored)
                    : Status());
-    if (next != end_.number || chain != end_.row.header.chain) {
+    if (next != end_.number || chain != end_.row.header().chain) {
       return in_block(block_of(next), corrupt("is missing"));
     }
   }

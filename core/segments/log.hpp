@@ -44,7 +44,7 @@ class Log {
   void start(uint64_t row, uint64_t position, uint64_t chain) noexcept;
 
   uint64_t position() const noexcept { return end_.row.end() + fresh_.size(); }
-  uint64_t chain() const;
+  uint64_t chain() const noexcept;
   uint64_t row() const noexcept { return end_.number; }  // the last one, which is appended to
   uint64_t row_entries() const noexcept { return row_capacity_; }  // of a full one
   // Returns the number of the last row once all entries are written.

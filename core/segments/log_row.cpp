@@ -123,6 +123,7 @@ void LogRowWriter::append(std::span<const uint64_t> entries, size_t first,
     counts_.insert(counts_.end(), count, count + kLogCountBytes);
   }
   put_log_entries(entries, width_, entries_);
+  append_to_chain(size() - entries.size());
 }
 
 void LogRowWriter::append(const LogRow& row, size_t first) {
@@ -130,15 +131,25 @@ void LogRowWriter::append(const LogRow& row, size_t first) {
   const auto entries = row.entries.subspan(first * log_entry_bytes(width_));
   counts_.insert(counts_.end(), counts.begin(), counts.end());
   entries_.insert(entries_.end(), entries.begin(), entries.end());
+  append_to_chain(first);
+  set_numbers(row.header.items, row.header.directory_version);
 }
 
-void LogRowWriter::pass() noexcept {
-  header.chain = row().chain_after();
-  header.position = end();
-  clear();
+void LogRowWriter::append_to_chain(size_t first) noexcept {
+  const LogRow all = row();
+  for (LogCursor at(all, first); at.next();) {
+    chain_ = chain_with_entry(chain_, at.entry(), at.copies());
+  }
 }
 
-void LogRowWriter::clear() noexcept {
+void LogRowWriter::set_numbers(uint64_t items, uint64_t directory_version) noexcept {
+  header_.items = items;
+  header_.directory_version = directory_version;
+}
+
+void LogRowWriter::start(uint64_t position, uint64_t chain) noexcept {
+  header_ = {chain, position, 0, 0};
+  chain_ = chain;
   entries_.clear();
   counts_.clear();
 }
@@ -147,10 +158,10 @@ std::vector<std::byte> LogRowWriter::encode() const {
   std::vector<std::byte> row;
   row.reserve(kLogHeaderBytes + entries_.size() + counts_.size());
   row.resize(kLogHeaderBytes);
-  store_le(&row[kRowChainAt], header.chain);
-  store_le(&row[kRowPositionAt], header.position);
-  store_le(&row[kRowItemsAt], header.items);
-  store_le(&row[kRowVersionAt], header.directory_version);
+  store_le(&row[kRowChainAt], header_.chain);
+  store_le(&row[kRowPositionAt], header_.position);
+  store_le(&row[kRowItemsAt], header_.items);
+  store_le(&row[kRowVersionAt], header_.directory_version);
   store_le(&row[kRowEntriesAt], static_cast<uint16_t>(size()));
   store_le(&row[kRowCountsAt], static_cast<uint16_t>(counts_.size() / kLogCountBytes));
   row[kRowKindAt] = kind_of(width_);

@@ -93,28 +93,36 @@ class LogCursor {
 };
 
 // A row in memory, to which entries are added. Each is encoded when it comes.
+//
+// Invariant
+//   I4  chain() is row().chain_after(). It is kept, because each transaction asks for it.
 class LogRowWriter {
  public:
   LogRowWriter() = default;
   explicit LogRowWriter(HashWidth width) noexcept : width_(width) {}
 
-  LogHeader header;
-
+  uint64_t chain() const noexcept { return chain_; }
   HashWidth width() const noexcept { return width_; }
   size_t size() const noexcept { return entries_.size() / log_entry_bytes(width_); }
-  uint64_t end() const noexcept { return header.position + size(); }
+  uint64_t end() const noexcept { return header_.position + size(); }
+  // Becomes an empty row that begins there.
+  void start(uint64_t position, uint64_t chain) noexcept;
   // Adds entries of a list, from that index on; at most 2^16 - 1 in all. `more` is of the list.
   void append(std::span<const uint64_t> entries, size_t first, std::span<const MoreCopies> more);
-  void append(const LogRow& row, size_t first);  // its entries from that one on
-  // Turns into the empty row after this one.
-  void pass() noexcept;
-  void clear() noexcept;  // no entries
-  LogRow row() const noexcept { return {header, width_, entries_, counts_}; }
+  // Adds a row's entries from that one on, and takes its numbers. It begins where this one does.
+  void append(const LogRow& row, size_t first);
+  void set_numbers(uint64_t items, uint64_t directory_version) noexcept;
+  const LogHeader& header() const noexcept { return header_; }
+  LogRow row() const noexcept { return {header_, width_, entries_, counts_}; }
   std::vector<std::byte> encode() const;
   size_t memory_bytes() const noexcept { return entries_.capacity() + counts_.capacity(); }
 
  private:
+  void append_to_chain(size_t first) noexcept;
+
+  LogHeader header_;
   HashWidth width_ = HashWidth::k47Bits;
+  uint64_t chain_ = 0;
   std::vector<std::byte> entries_;
   std::vector<std::byte> counts_;
 };

@@ -44,28 +44,31 @@ TEST_P(SegmentLogRows, parse_to_what_was_encoded) {
 }
 
 // Readers compare what they know with the beginning of a row that got longer.
-TEST_P(SegmentLogRows, I1_have_the_chain_value_of_their_first_entries_however_they_came) {
+TEST_P(SegmentLogRows, I1_I4_have_the_chain_value_of_their_first_entries_however_they_came) {
   const std::vector<uint64_t> written = entries(20);
   const std::vector<MoreCopies> more = {{2, 1}, {3, 5}, {11, 2}};
   LogRowWriter grown(GetParam());
-  grown.header = kHeader;
+  grown.start(kHeader.position, kHeader.chain);
   for (size_t i = 0; i <= written.size(); ++i) {
     const std::vector<uint64_t> first(written.begin(),
                                       written.begin() + static_cast<std::ptrdiff_t>(i));
     const uint64_t chain = test::chain_over(kHeader.chain, first, GetParam(), more);
     EXPECT_EQ(grown.row().chain_after(), chain);
+    EXPECT_EQ(grown.chain(), chain);
     const LogRowWriter whole = test::row_of(kHeader, written, GetParam(), more);
     EXPECT_EQ(whole.row().first(i).chain_after(), chain);
     LogRowWriter joined = test::row_of(kHeader, first, GetParam(), more);
     joined.append(whole.row(), i);
     EXPECT_EQ(joined.row().chain_after(), whole.row().chain_after());
+    EXPECT_EQ(joined.chain(), whole.chain());
     if (i < written.size()) {
       grown.append(std::span(written).subspan(i, 1), i, more);
     }
   }
-  grown.pass();
-  EXPECT_EQ(grown.header.position, kHeader.position + 20);
-  EXPECT_EQ(grown.header.chain, test::chain_over(kHeader.chain, written, GetParam(), more));
+  grown.start(grown.end(), grown.chain());
+  EXPECT_EQ(grown.header().position, kHeader.position + 20);
+  EXPECT_EQ(grown.header().chain, test::chain_over(kHeader.chain, written, GetParam(), more));
+  EXPECT_EQ(grown.chain(), grown.header().chain);
   EXPECT_EQ(grown.size(), 0u);
 }
 

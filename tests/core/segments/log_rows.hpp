@@ -12,7 +12,8 @@ inline segments::LogRowWriter row_of(const segments::LogHeader& header,
                                      const std::vector<uint64_t>& entries, HashWidth width,
                                      const std::vector<MoreCopies>& more = {}) {
   segments::LogRowWriter row(width);
-  row.header = header;
+  row.start(header.position, header.chain);
+  row.set_numbers(header.items, header.directory_version);
   row.append(entries, 0, more);
   return row;
 }
