@@ -16,20 +16,12 @@
 #include "ext/filter/cursor.hpp"
 #include "ext/filter/functions.hpp"
 #include "ext/filter/guard.hpp"
-#include "ext/filter/info.hpp"
 #include "ext/filter/options.hpp"
-#include "ext/filter/overlap.hpp"
-#include "ext/filter/parts.hpp"
-#include "ext/filter/plan.hpp"
 #include "ext/filter/source_row.hpp"
 #include "ext/flash/cursor.hpp"
 #include "ext/flash/functions.hpp"
-#include "ext/flash/info.hpp"
 #include "ext/flash/options.hpp"
-#include "ext/flash/plan.hpp"
-#include "ext/flash/salvage.hpp"
 #include "ext/ring/functions.hpp"
-#include "ext/ring/moves.hpp"
 #include "ext/ring/store.hpp"
 #include "ext/ring/table.hpp"
 #include "ext/sqlite/api.hpp"
@@ -130,22 +122,21 @@ void register_all(Registration& registration) {
   registration.module<CuckooTable>("cuckoo_filter");
   registration.module<BloomTable>("bloom_filter");
   registration.module<GuardTable>("filter_guard");
-  registration.module<FilterInfo>("filter_info");
-  registration.module<FilterParts>("filter_parts");
-  registration.module<FilterPlans>("filter_plan");
   registration.module<SourceRow>(SourceRow::kModule);
   registration.module<FlashTable>("flash_kv");
-  registration.module<FlashInfo>("flash_kv_info");
-  registration.module<FlashSectors>("flash_kv_sectors");
-  registration.module<FlashPlan>("flash_kv_plan");
-  registration.module<FlashSalvageTable>("flash_kv_salvage");
   registration.module<HashRingTable>("hash_ring");
-  registration.module<HashRingMoves>("hash_ring_moves");
   register_filter_functions(registration);
+  register_filter_info(registration);
   register_filter_overlap(registration);
+  register_filter_parts(registration);
+  register_filter_plan(registration);
   register_filter_aggregates(registration);
   register_flash_functions(registration);
+  register_flash_info(registration);
+  register_flash_plan(registration);
+  register_flash_salvage(registration);
   register_ring_functions(registration);
+  register_ring_moves(registration);
   register_check(registration);
   // This function comes last: if a connection has it, it has all the others, too.
   registration.function("cuckoo_version", 0, SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC,

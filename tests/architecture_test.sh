@@ -43,7 +43,7 @@ declare -A untested=(
 # Words in names of classes that mean what they mean in English or in SQL. All others have a row in the
 # glossary of docs/DESIGN.md.
 plain_words=(affinity algorithm allocator applier argument avx2 awaited binary bit builder byte checked
-  code collector column connection content declared equal error fact fit info keep large last lasting
+  code collector column connection content declared equal error fact fit function info keep large last lasting
   layout limit location maker membership memory more name new operator os own planned planning portable read
   reader registered register registration result rowid rule saved scan schema shared size spec sql
   statement stats status surroundings survey test transaction two type view walk writer)

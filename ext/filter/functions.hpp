@@ -1,5 +1,6 @@
 // filter_contains(filter, key…), cuckoo_key(value…), filter_export(table [, 'hashes' | 'legacy']),
-// filter_mark(table), filter_changes(table, mark [, 'hashes']), filter_behind(table, mark)
+// filter_mark(table), filter_changes(table, mark [, 'hashes']), filter_behind(table, mark),
+// filter_overlap(a, b), and the table-valued functions
 #pragma once
 
 #include <cstddef>
@@ -15,8 +16,12 @@ namespace cuckoo {
 
 class Registration;
 
-// Throws SqlError.
+// All throw SqlError.
 void register_filter_functions(Registration& registration);
+void register_filter_info(Registration& registration);
+void register_filter_overlap(Registration& registration);
+void register_filter_parts(Registration& registration);
+void register_filter_plan(Registration& registration);
 
 // Read arguments that several functions have. They throw SqlError that begins with `function`.
 // Returns a mark's bytes; nothing for NULL.

@@ -1,119 +1,72 @@
-#include "ext/filter/info.hpp"
-
+// filter_info([filter]): a table-valued function with one row for each filter table, or one row for
+// that filter, image or message. A table that can't be read has its error in its row, and the
+// others are shown, too.
 #include <cmath>
+#include <memory>
 #include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
-#include "core/base/page_size.hpp"
 #include "ext/filter/filter_messages.hpp"
+#include "ext/filter/functions.hpp"
 #include "ext/filter/image_filter.hpp"
 #include "ext/filter/live_filter.hpp"
-#include "ext/sqlite/function.hpp"
-#include "ext/table/connection.hpp"
+#include "ext/filter/message_info.hpp"
+#include "ext/table/registration.hpp"
+#include "ext/table/table_function.hpp"
+#include "ext/table/table_rows.hpp"
 
 namespace cuckoo {
 namespace {
 
-// The columns in the order of the declaration.
-struct InfoColumn {
-  enum : int {
-    kSchema,
-    kName,
-    kKind,
-    kItems,
-    kCapacity,
-    kLoadFactor,
-    kFpr,
-    kFprNow,
-    kBitsPerKey,
-    kFingerprintBits,
-    kHashes,
-    kGenerations,
-    kGenerationItems,
-    kMemoryBytes,
-    kDiskBytes,
-    kLogEntries,
-    kProbes,
-    kPositives,
-    kSeed,  // as text, because JavaScript has no integers above 2^53
-    kRotation,
-    kUnique,
-    kCollation,
-    kKeyTypes,
-    kMark,
-    kMarkFrom,
-    kMessage,
-    kAdds,
-    kRemoves,
-    kSegments,
-    kPart,
-    kParts,
-    kError,
-    kFilterArgument,
-  };
+using FilterRow = const TableRows<LiveFilter>::Found;
+using InfoColumn = Column<FilterRow, LiveFilter, const ImageFilter, const MessageInfo>;
+
+class FilterInfo {
+ public:
+  static constexpr int kArguments = 1;
+  static constexpr int kFirstRowid = 1;
+  static std::span<const InfoColumn> columns() noexcept;
+  static void plan(sqlite3_index_info& info) noexcept;
+
+  explicit FilterInfo(Connection& connection) noexcept : connection_(connection) {}
+
+  bool start(const Arguments& arguments);
+  bool find(uint64_t number);
+  bool show(sqlite3_context* context, const InfoColumn& column);
+
+ private:
+  Connection& connection_;
+  std::unique_ptr<ImageFilter> image_;  // instead of tables
+  std::optional<MessageInfo> message_;  // instead of tables
+  TableRows<LiveFilter> rows_;
 };
 
-void result_share(sqlite3_context* context, double part, uint64_t whole) {
-  sqlite3_result_double(context, part / static_cast<double>(whole));
+const segments::FilterFile& newest(LiveFilter& table) noexcept { return table.filter().newest(); }
+
+const char* module_text(FilterKind kind) noexcept { return module_name(module_of(kind)); }
+
+double share(double part, uint64_t whole) noexcept { return part / static_cast<double>(whole); }
+
+std::optional<double> rounded(double fingerprint_bits) noexcept {
+  return fingerprint_bits == 0 ? std::nullopt
+                               : std::optional(std::round(100 * fingerprint_bits) / 100);
 }
 
-// Figures that follow from cells and parameters.
-struct Figures {
-  FilterKind kind;
-  uint64_t capacity;
-  double load_factor;
-  uint64_t bits;
-  double fingerprint_bits;
-  uint32_t places_per_key;
-};
-
-void figures_column(sqlite3_context* context, int column, const Figures& figures) {
-  switch (column) {
-    case InfoColumn::kKind:
-      return sqlite3_result_text(context, module_name(module_of(figures.kind)), -1, SQLITE_STATIC);
-    case InfoColumn::kCapacity:
-      return result_count(context, figures.capacity);
-    case InfoColumn::kLoadFactor:
-      return sqlite3_result_double(context, figures.load_factor);
-    case InfoColumn::kBitsPerKey:
-      return result_share(context, static_cast<double>(figures.bits), figures.capacity);
-    case InfoColumn::kFingerprintBits:
-      if (figures.fingerprint_bits != 0) {
-        sqlite3_result_double(context, std::round(100 * figures.fingerprint_bits) / 100);
-      }
-      return;
-    case InfoColumn::kHashes:
-      return sqlite3_result_int64(context, figures.places_per_key);
-    default:
-      return;
-  }
+// Returns nothing if the types are not all known.
+std::optional<std::string> types_text(const KeyDomain& keys) {
+  return keys.knows_types() ? std::optional(key_types_text(keys)) : std::nullopt;
 }
 
-Figures figures_of(const segments::FilterFile& filter) {
-  return {filter.options().spec.kind, filter.made_for(),      filter.load_factor(), filter.bits(),
-          filter.fingerprint_bits(),  filter.places_per_key()};
+std::optional<std::string> text_of(const std::optional<std::vector<std::byte>>& mark) {
+  return mark ? std::optional(segments::mark_text(*mark)) : std::nullopt;
 }
 
-// Returns the figures. Those of a single key are taken from the first piece; in other pieces they
-// differ only by rounding.
-Figures figures_of(const segments::MessageHeader& header, const segments::PieceSet& pieces) {
-  const Filter& filter = pieces.filter_of(0);
-  return {header.spec.kind, header.capacity,           pieces.load_factor(),
-          pieces.bits(),    filter.fingerprint_bits(), filter.places_per_key()};
-}
-
-// Shows the key's collation or types. The types are NULL if they are not all known.
-void key_column(sqlite3_context* context, int column, const KeyDomain& keys) {
-  if (column == InfoColumn::kCollation) {
-    result_text(context, collations_text(keys.form));
-  } else if (keys.knows_types()) {
-    result_text(context, key_types_text(keys));
-  }
-}
-
-void result_mark(sqlite3_context* context, const std::optional<std::vector<std::byte>>& mark) {
-  if (mark) {
-    result_text(context, segments::mark_text(*mark));
-  }
+// Returns it as text, because JavaScript has no integers above 2^53.
+std::optional<std::string> text_of(const std::optional<uint64_t>& seed) {
+  return seed ? std::optional(seed_text(*seed)) : std::nullopt;
 }
 
 std::string joined(const std::vector<uint64_t>& numbers) {
@@ -126,230 +79,166 @@ std::string joined(const std::vector<uint64_t>& numbers) {
 }
 
 // Counts whole database pages, and the root pages of both shadow tables.
-uint64_t disk_bytes(LiveFilter& live, sqlite3* db) {
-  const uint64_t page_bytes = database_page_bytes_for(db, live.schema());
+uint64_t disk_bytes(LiveFilter& live) {
+  const uint64_t page_bytes = database_page_bytes_for(live.store().db(), live.schema());
   constexpr uint64_t kRootPages = 2;
   return ((live.filter().stored_bytes() + page_bytes - 1) / page_bytes + kRootPages) * page_bytes;
 }
 
-}  // namespace
+// An image's figures of a single key are taken from the first piece; in other pieces they differ
+// only by rounding.
+constexpr InfoColumn kInfoColumns[] = {
+    {"schema TEXT", [](FilterRow& row) { return row.schema; }},
+    {"name TEXT", [](FilterRow& row) { return row.table; }},
+    {"kind TEXT", [](LiveFilter& table) { return module_text(newest(table).options().spec.kind); },
+     [](const ImageFilter& image) { return module_text(image.header().spec.kind); },
+     [](const MessageInfo& message) {
+       return message.kind ? std::optional(module_text(*message.kind)) : std::nullopt;
+     }},
+    {"items INTEGER", [](LiveFilter& table) { return table.filter().items(); },
+     [](const ImageFilter& image) {
+       const std::vector<uint64_t> items = image.generation_items();
+       return std::accumulate(items.begin(), items.end(), uint64_t{0});
+     },
+     [](const MessageInfo& message) { return message.items; }},
+    {"capacity INTEGER", [](LiveFilter& table) { return newest(table).made_for(); },
+     [](const ImageFilter& image) { return image.header().capacity; }},
+    {"load_factor REAL", [](LiveFilter& table) { return newest(table).load_factor(); },
+     [](const ImageFilter& image) { return image.pieces().load_factor(); }},
+    {"fpr REAL", [](LiveFilter& table) { return table.filter().target_rate(); },
+     [](const ImageFilter& image) { return image.target_rate(); }},
+    {"fpr_now REAL", [](LiveFilter& table) { return table.filter().rate_now(); },
+     [](const ImageFilter& image) { return image.rate_now(); }},
+    {"bits_per_key REAL",
+     [](LiveFilter& table) {
+       return share(static_cast<double>(newest(table).bits()), newest(table).made_for());
+     },
+     [](const ImageFilter& image) {
+       return share(static_cast<double>(image.pieces().bits()), image.header().capacity);
+     }},
+    {"fingerprint_bits REAL",
+     [](LiveFilter& table) { return rounded(newest(table).fingerprint_bits()); },
+     [](const ImageFilter& image) {
+       return rounded(image.pieces().filter_of(0).fingerprint_bits());
+     }},
+    {"hashes INTEGER", [](LiveFilter& table) { return newest(table).places_per_key(); },
+     [](const ImageFilter& image) { return image.pieces().filter_of(0).places_per_key(); }},
+    {"generations INTEGER", [](LiveFilter& table) { return table.filter().options().generations; },
+     [](const ImageFilter& image) { return image.generations(); }},
+    {"generation_items TEXT",
+     [](LiveFilter& table) { return joined(table.filter().generation_items()); },
+     [](const ImageFilter& image) { return joined(image.generation_items()); }},
+    {"memory_bytes INTEGER", [](LiveFilter& table) { return table.filter().memory_bytes(); },
+     [](const ImageFilter& image) { return image.memory_bytes(); }},
+    {"disk_bytes INTEGER", [](LiveFilter& table) { return disk_bytes(table); },
+     [](const ImageFilter& image) { return image.bytes(); },
+     [](const MessageInfo& message) { return message.bytes; }},
+    {"log_entries INTEGER", [](LiveFilter& table) { return table.filter().log_entries(); },
+     [](const ImageFilter& image) { return image.hash_count(); }},
+    {"probes INTEGER", [](LiveFilter& table) { return table.probes(); }},
+    {"positives INTEGER", [](LiveFilter& table) { return table.positives(); }},
+    {"seed TEXT", [](LiveFilter& table) { return seed_text(table.filter().options().seed); },
+     [](const ImageFilter& image) { return seed_text(image.header().seed); },
+     [](const MessageInfo& message) { return text_of(message.seed); }},
+    {"rotation INTEGER",
+     [](LiveFilter& table) {
+       return table.filter().single() ? std::nullopt : std::optional(table.filter().rotation());
+     },
+     [](const ImageFilter& image) { return image.rotation(); },
+     [](const MessageInfo& message) { return message.rotation; }},
+    {"\"unique\" INTEGER", [](LiveFilter& table) { return table.filter().options().unique; }},
+    {"collation TEXT", [](LiveFilter& table) { return collations_text(table.key_domain().form); },
+     [](const ImageFilter& image) { return collations_text(image.keys().form); },
+     [](const MessageInfo& message) {
+       return message.keys ? std::optional(collations_text(message.keys->form)) : std::nullopt;
+     }},
+    {"key_types TEXT", [](LiveFilter& table) { return types_text(table.key_domain()); },
+     [](const ImageFilter& image) { return types_text(image.keys()); },
+     [](const MessageInfo& message) {
+       return message.keys ? types_text(*message.keys) : std::nullopt;
+     }},
+    {"mark TEXT", [](LiveFilter& table) { return text_of(FilterMessages(table).mark()); },
+     [](const ImageFilter& image) { return text_of(image.mark()); },
+     [](const MessageInfo& message) { return text_of(message.to); }},
+    {"mark_from TEXT", [](const MessageInfo& message) { return text_of(message.from); }},
+    {"message TEXT", [](const ImageFilter&) { return "image"; },
+     [](const MessageInfo& message) { return message.message; }},
+    {"adds INTEGER", [](const MessageInfo& message) { return message.adds; }},
+    {"removes INTEGER", [](const MessageInfo& message) { return message.removes; }},
+    {"segments INTEGER",
+     [](LiveFilter& table) {
+       return table.filter().options().generations > 1 ? std::nullopt
+                                                       : std::optional(newest(table).segments());
+     },
+     [](const ImageFilter& image) { return image.segments(); },
+     [](const MessageInfo& message) { return message.segments; }},
+    {"part INTEGER",
+     [](const MessageInfo& message) {
+       return message.parts > 0 ? std::optional(message.part) : std::nullopt;
+     }},
+    {"parts INTEGER",
+     [](const MessageInfo& message) {
+       return message.parts > 0 ? std::optional(message.parts) : std::nullopt;
+     }},
+    {"error TEXT",
+     [](FilterRow& row) { return row.error.empty() ? std::nullopt : std::optional(row.error); }},
+    {"filter BLOB HIDDEN"},
+};
 
-std::string FilterInfo::declaration() const {
-  return "CREATE TABLE x(schema TEXT, name TEXT, kind TEXT, items INTEGER, capacity INTEGER,"
-         " load_factor REAL, fpr REAL, fpr_now REAL, bits_per_key REAL, fingerprint_bits REAL,"
-         " hashes INTEGER, generations INTEGER, generation_items TEXT, memory_bytes INTEGER,"
-         " disk_bytes INTEGER, log_entries INTEGER, probes INTEGER, positives INTEGER, seed TEXT,"
-         " rotation INTEGER, \"unique\" INTEGER, collation TEXT, key_types TEXT, mark TEXT,"
-         " mark_from TEXT, message TEXT, adds INTEGER, removes INTEGER, segments INTEGER,"
-         " part INTEGER, parts INTEGER, error TEXT, filter BLOB HIDDEN)";
+std::span<const InfoColumn> FilterInfo::columns() noexcept { return kInfoColumns; }
+
+void FilterInfo::plan(sqlite3_index_info& info) noexcept {
+  info.estimatedCost = info.idxNum != 0 ? 10 : 1000;
+  info.estimatedRows = info.idxNum != 0 ? 1 : 10;
 }
 
-bool FilterInfo::best_index(sqlite3_index_info* info) {
-  info->estimatedCost = 1000;
-  info->estimatedRows = 10;
-  if (!take_arguments(info, InfoColumn::kFilterArgument)) {
-    return false;
-  }
-  if (info->idxNum != 0) {
-    info->estimatedCost = 10;
-    info->estimatedRows = 1;
-  }
-  return true;
-}
-
-FilterInfo::Cursor::Cursor(FilterInfo& table) : table_(table) {}
-
-FilterInfo::Cursor::~Cursor() = default;
-
-void FilterInfo::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
+bool FilterInfo::start(const Arguments& arguments) {
   rows_.clear();
   image_.reset();
   message_.reset();
-  past_value_ = false;
-  argument_ = {};
-  Connection& connection = table_.connection();
-  if (plan == 0) {
-    rows_.take_all(connection);
-    return;
+  sqlite3_value* const argument = arguments[0];
+  if (argument == nullptr) {
+    rows_.take_all(connection_);
+    return true;
   }
-  argument_.assign(values[0], Affinity::kNone);
-  switch (sqlite3_value_type(values[0])) {
+  switch (sqlite3_value_type(argument)) {
     case SQLITE_NULL:
-      return;
+      return false;
     case SQLITE_TEXT:
-      rows_.take(connection, text_argument(values[0]));
-      return;
+      rows_.take(connection_, text_argument(argument));
+      return true;
     case SQLITE_BLOB:
-      if (is_message(blob_of(values[0]))) {
-        message_ = message_info(blob_of(values[0]), "filter_info");
+      if (is_message(blob_of(argument))) {
+        message_ = message_info(blob_of(argument), "filter_info");
       } else {
-        image_ = std::make_unique<ImageFilter>(blob_of(values[0]), "filter_info");
+        image_ = std::make_unique<ImageFilter>(blob_of(argument), "filter_info");
       }
-      return;
+      return true;
     default:
       throw SqlError(SQLITE_ERROR,
                      "filter_info: the argument is a filter's name, an image or a message");
   }
 }
 
-void FilterInfo::Cursor::next() {
-  if (is_value()) {
-    past_value_ = true;
-  } else {
-    rows_.next();
-  }
+bool FilterInfo::find(uint64_t number) {
+  return message_ || image_ != nullptr ? number == 0 : rows_.find(number);
 }
 
-void FilterInfo::Cursor::column(sqlite3_context* context, int column) {
-  if (column == InfoColumn::kFilterArgument) {
-    argument_.result(context);
-  } else if (message_) {
-    message_column(context, column);
-  } else if (image_ != nullptr) {
-    image_column(context, column);
-  } else {
-    table_column(context, column);
+bool FilterInfo::show(sqlite3_context* context, const InfoColumn& column) {
+  if (message_) {
+    return column.show(context, std::as_const(*message_));
   }
+  if (image_ != nullptr) {
+    return column.show(context, std::as_const(*image_));
+  }
+  return column.show(context, rows_.row()) ||
+         (rows_.row().error.empty() && column.show(context, rows_.followed()));
 }
 
-void FilterInfo::Cursor::message_column(sqlite3_context* context, int column) const {
-  const auto count = [context](const std::optional<uint64_t>& number) {
-    if (number) {
-      result_count(context, *number);
-    }
-  };
-  const MessageInfo& info = *message_;
-  switch (column) {
-    case InfoColumn::kKind:
-      if (info.kind) {
-        sqlite3_result_text(context, module_name(module_of(*info.kind)), -1, SQLITE_STATIC);
-      }
-      return;
-    case InfoColumn::kItems:
-      return count(info.items);
-    case InfoColumn::kDiskBytes:
-      return result_count(context, info.bytes);
-    case InfoColumn::kCollation:
-    case InfoColumn::kKeyTypes:
-      return info.keys ? key_column(context, column, *info.keys) : void();
-    case InfoColumn::kMark:
-      return result_mark(context, info.to);
-    case InfoColumn::kMarkFrom:
-      return result_mark(context, info.from);
-    case InfoColumn::kSeed:
-      return info.seed ? result_text(context, seed_text(*info.seed)) : void();
-    case InfoColumn::kRotation:
-      return count(info.rotation);
-    case InfoColumn::kMessage:
-      return sqlite3_result_text(context, info.message, -1, SQLITE_STATIC);
-    case InfoColumn::kAdds:
-      return count(info.adds);
-    case InfoColumn::kRemoves:
-      return count(info.removes);
-    case InfoColumn::kSegments:
-      return count(info.segments);
-    case InfoColumn::kPart:
-      return info.parts > 0 ? result_count(context, info.part) : void();
-    case InfoColumn::kParts:
-      return info.parts > 0 ? result_count(context, info.parts) : void();
-    default:
-      return;
-  }
-}
+}  // namespace
 
-void FilterInfo::Cursor::image_column(sqlite3_context* context, int column) const {
-  switch (column) {
-    case InfoColumn::kItems: {
-      const std::vector<uint64_t> items = image_->generation_items();
-      return result_count(context, std::accumulate(items.begin(), items.end(), uint64_t{0}));
-    }
-    case InfoColumn::kFpr:
-      return sqlite3_result_double(context, image_->target_rate());
-    case InfoColumn::kFprNow:
-      return sqlite3_result_double(context, image_->rate_now());
-    case InfoColumn::kGenerations:
-      return result_count(context, image_->generations());
-    case InfoColumn::kGenerationItems:
-      return result_text(context, joined(image_->generation_items()));
-    case InfoColumn::kMemoryBytes:
-      return result_count(context, image_->memory_bytes());
-    case InfoColumn::kDiskBytes:
-      return result_count(context, image_->bytes());
-    case InfoColumn::kLogEntries:
-      return result_count(context, image_->hash_count());
-    case InfoColumn::kCollation:
-    case InfoColumn::kKeyTypes:
-      return key_column(context, column, image_->keys());
-    case InfoColumn::kMark:
-      return result_mark(context, image_->mark());
-    case InfoColumn::kSeed:
-      return result_text(context, seed_text(image_->header().seed));
-    case InfoColumn::kRotation:
-      return image_->rotation() ? result_count(context, *image_->rotation()) : void();
-    case InfoColumn::kMessage:
-      return sqlite3_result_text(context, "image", -1, SQLITE_STATIC);
-    case InfoColumn::kSegments:
-      return result_count(context, image_->segments());
-    default:
-      return figures_column(context, column, figures_of(image_->header(), image_->pieces()));
-  }
-}
-
-void FilterInfo::Cursor::table_column(sqlite3_context* context, int column) {
-  const TableRows<LiveFilter>::Found& found = rows_.row();
-  if (column == InfoColumn::kSchema) {
-    return result_text(context, found.schema);
-  }
-  if (column == InfoColumn::kName) {
-    return result_text(context, found.table);
-  }
-  if (!found.error.empty()) {
-    return column == InfoColumn::kError ? result_text(context, found.error)
-                                        : sqlite3_result_null(context);
-  }
-  LiveFilter& live = *found.live;
-  live.follow();
-  const segments::FilterWindow& filter = live.filter();
-  switch (column) {
-    case InfoColumn::kError:
-      return;
-    case InfoColumn::kCollation:
-    case InfoColumn::kKeyTypes:
-      return key_column(context, column, live.key_domain());
-    case InfoColumn::kMark:
-      return result_mark(context, FilterMessages(live).mark());
-    case InfoColumn::kItems:
-      return result_count(context, filter.items());
-    case InfoColumn::kFpr:
-      return sqlite3_result_double(context, filter.target_rate());
-    case InfoColumn::kFprNow:
-      return sqlite3_result_double(context, filter.rate_now());
-    case InfoColumn::kGenerations:
-      return result_count(context, filter.options().generations);
-    case InfoColumn::kGenerationItems:
-      return result_text(context, joined(filter.generation_items()));
-    case InfoColumn::kMemoryBytes:
-      return result_count(context, filter.memory_bytes());
-    case InfoColumn::kDiskBytes:
-      return result_count(context, disk_bytes(live, table_.connection().db()));
-    case InfoColumn::kLogEntries:
-      return result_count(context, filter.log_entries());
-    case InfoColumn::kProbes:
-      return result_count(context, live.probes());
-    case InfoColumn::kPositives:
-      return result_count(context, live.positives());
-    case InfoColumn::kSeed:
-      return result_text(context, seed_text(filter.options().seed));
-    case InfoColumn::kRotation:
-      return filter.single() ? void() : result_count(context, filter.rotation());
-    case InfoColumn::kUnique:
-      return sqlite3_result_int(context, filter.options().unique ? 1 : 0);
-    case InfoColumn::kSegments:
-      return filter.options().generations > 1 ? void()
-                                              : result_count(context, filter.newest().segments());
-    default:
-      return figures_column(context, column, figures_of(filter.newest()));
-  }
+void register_filter_info(Registration& registration) {
+  registration.module<TableFunction<FilterInfo>>("filter_info");
 }
 
 }  // namespace cuckoo

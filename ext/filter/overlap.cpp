@@ -1,5 +1,5 @@
-#include "ext/filter/overlap.hpp"
-
+// filter_overlap(a, b): how many keys two filters have in common. Each is a table's name, or an
+// image. Both must keep their hashes.
 #include <algorithm>
 #include <functional>
 #include <optional>
@@ -13,6 +13,7 @@
 #include "core/segments/overlap.hpp"
 #include "core/segments/window_message.hpp"
 
+#include "ext/filter/functions.hpp"
 #include "ext/filter/image_filter.hpp"
 #include "ext/filter/key_domain.hpp"
 #include "ext/filter/live_filter.hpp"

@@ -1,50 +1,78 @@
-#include "ext/filter/parts.hpp"
-
+// filter_parts(filter, mark, bytes [, 'hashes']): a table-valued function with one row for each
+// part of the message that filter_changes(filter, mark [, 'hashes']) gives at once. No part is
+// longer than `bytes`. Memory holds one part and one segment of the filter.
 #include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "core/segments/message_part.hpp"
+#include "core/segments/message_stream.hpp"
 #include "ext/filter/filter_messages.hpp"
 #include "ext/filter/functions.hpp"
-#include "ext/sqlite/function.hpp"
+#include "ext/filter/live_filter.hpp"
 #include "ext/sqlite/options.hpp"
+#include "ext/table/registration.hpp"
+#include "ext/table/table_function.hpp"
 
 namespace cuckoo {
 namespace {
-
-// The columns in the order of the declaration; the arguments are hidden.
-struct PartColumn {
-  enum : int { kPart, kParts, kPiece, kFilter, kMark, kBytes, kHashes };
-};
-constexpr int kThreeGiven = 7;
-constexpr int kAllGiven = 15;
 
 constexpr double kLeastBytes = 1e6;
 constexpr double kMostBytes = 0x1p30;
 // SQLite's limit also holds for a whole row, and a table may have other columns beside a piece.
 constexpr uint64_t kRestOfRow = 1024;
 
-}  // namespace
-
-std::string FilterParts::declaration() const {
-  return "CREATE TABLE x(part INTEGER, parts INTEGER, piece BLOB, filter HIDDEN, mark HIDDEN,"
-         " bytes HIDDEN, hashes HIDDEN)";
-}
-
-bool FilterParts::best_index(sqlite3_index_info* info) {
-  if (!take_arguments(info, PartColumn::kFilter)) {
-    return false;
+class FilterParts {
+ public:
+  static constexpr int kArguments = 4;
+  static constexpr int kFirstRowid = 1;
+  static std::span<const Column<FilterParts>> columns() noexcept;
+  static void plan(sqlite3_index_info& info) noexcept {
+    note_order(info, 0);  // a sort would hold all parts
+    info.estimatedCost = 1e6;
+    info.estimatedRows = 100;
   }
-  // Parts come in ascending order. SQLite is told so, because a sort would hold all of them.
-  info->orderByConsumed = info->nOrderBy == 1 && info->aOrderBy[0].iColumn == PartColumn::kPart &&
-                                  info->aOrderBy[0].desc == 0
-                              ? 1
-                              : 0;
-  info->estimatedCost = 1e6;
-  info->estimatedRows = 100;
-  return true;
-}
 
-uint64_t FilterParts::Cursor::part_bytes(sqlite3_value* value) const {
+  explicit FilterParts(Connection& connection) noexcept : connection_(connection) {}
+
+  bool start(const Arguments& arguments);
+  bool find(uint64_t index);
+
+  uint64_t part() const noexcept { return index_ + 1; }
+  uint64_t parts() const noexcept { return cut_.parts(); }
+  const std::vector<std::byte>& piece() const noexcept { return piece_; }
+
+ private:
+  uint64_t part_bytes(sqlite3_value* value) const;
+  void end() noexcept;
+
+  Connection& connection_;
+  Connection::Named<LiveFilter> filter_;
+  std::pair<uint64_t, uint64_t> filters_made_;  // of the filter, when the stream was made
+  segments::MessageStream stream_;
+  segments::MessageCut cut_;
+  uint64_t index_ = 0;  // of the part
+  std::vector<std::byte> piece_;
+};
+
+constexpr Column<FilterParts> kPartColumns[] = {
+    {"part INTEGER", [](FilterParts& row) { return row.part(); }},
+    {"parts INTEGER", [](FilterParts& row) { return row.parts(); }},
+    {"piece BLOB",
+     [](sqlite3_context* context, FilterParts& row) { result_blob(context, row.piece()); }},
+    {"filter HIDDEN"},
+    {"mark HIDDEN"},
+    {"bytes HIDDEN"},
+    {"hashes HIDDEN"},
+};
+
+std::span<const Column<FilterParts>> FilterParts::columns() noexcept { return kPartColumns; }
+
+uint64_t FilterParts::part_bytes(sqlite3_value* value) const {
   const std::optional<double> bytes = parse_size(text_argument(value));
   if (!bytes || *bytes < kLeastBytes || *bytes > kMostBytes) {
     throw SqlError(SQLITE_ERROR, "filter_parts: the third argument is " +
@@ -61,54 +89,46 @@ uint64_t FilterParts::Cursor::part_bytes(sqlite3_value* value) const {
   return std::min(static_cast<uint64_t>(*bytes), limit - kRestOfRow);
 }
 
-void FilterParts::Cursor::end() noexcept {
+void FilterParts::end() noexcept {
   piece_ = {};
   stream_ = {};
   filter_ = {};
 }
 
-void FilterParts::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
+bool FilterParts::start(const Arguments& arguments) {
   end();
-  if (plan != kThreeGiven && plan != kAllGiven) {
+  constexpr unsigned kThreeGiven = 7;
+  constexpr unsigned kAllGiven = 15;
+  if (arguments.plan() != kThreeGiven && arguments.plan() != kAllGiven) {
     throw SqlError(SQLITE_ERROR,
                    "filter_parts: the arguments are a filter's name, a mark or NULL, how many bytes"
                    " a part may have, and perhaps 'hashes'");
   }
-  if (sqlite3_value_type(values[0]) == SQLITE_NULL) {
-    return;
+  if (is_null(arguments[0])) {
+    return false;
   }
-  if (sqlite3_value_type(values[0]) != SQLITE_TEXT) {
+  if (sqlite3_value_type(arguments[0]) != SQLITE_TEXT) {
     throw SqlError(SQLITE_ERROR, "filter_parts: the first argument is a filter's name");
   }
-  name_argument_.assign(values[0], Affinity::kNone);
-  mark_argument_.assign(values[1], Affinity::kNone);
-  bytes_argument_.assign(values[2], Affinity::kNone);
-  const bool with_hashes =
-      plan == kAllGiven && hashes_argument("filter_parts", "fourth", text_argument(values[3]));
-  if (with_hashes) {
-    hashes_argument_.assign(values[3], Affinity::kNone);
-  }
-  const uint64_t bytes = part_bytes(values[2]);
-  const auto mark = cuckoo::mark_argument("filter_parts", values[1]);
-  filter_ = connection_.find<LiveFilter>(text_argument(values[0]));
+  const bool with_hashes = arguments[3] != nullptr &&
+                           hashes_argument("filter_parts", "fourth", text_argument(arguments[3]));
+  const uint64_t bytes = part_bytes(arguments[2]);
+  const auto mark = mark_argument("filter_parts", arguments[1]);
+  filter_ = connection_.find<LiveFilter>(text_argument(arguments[0]));
   stream_ = FilterMessages(*filter_).stream_since(mark, with_hashes);
   filters_made_ = filter_->filters_made();
   cut_ = {stream_.id(), stream_.bytes(), bytes - segments::kPartOverheadBytes};
-  index_ = 0;
-  make();
-}
-
-void FilterParts::Cursor::next() {
-  if (++index_ == cut_.parts()) {
-    end();
-  } else {
-    make();
-  }
+  return true;
 }
 
 // This connection may write the filter between two rows. If a roll-back or a rename made LiveFilter
 // replace its filter, the stream's data are gone. Then this throws.
-void FilterParts::Cursor::make() {
+bool FilterParts::find(uint64_t index) {
+  if (index == cut_.parts()) {
+    end();
+    return false;
+  }
+  index_ = index;
   filter_->follow();
   if (filter_->filters_made() != filters_made_) {
     throw SqlError(SQLITE_ABORT, "filter_parts: " + filter_->table() +
@@ -117,25 +137,13 @@ void FilterParts::Cursor::make() {
   Result<std::vector<std::byte>> slice = stream_.next(cut_.slice_bytes);
   throw_if(filter_->table(), slice.take_status());
   piece_ = segments::encode_part({cut_, index_, slice.value()});
+  return true;
 }
 
-void FilterParts::Cursor::column(sqlite3_context* context, int column) {
-  switch (column) {
-    case PartColumn::kPart:
-      return result_count(context, index_ + 1);
-    case PartColumn::kParts:
-      return result_count(context, cut_.parts());
-    case PartColumn::kPiece:
-      return result_blob(context, piece_);
-    case PartColumn::kFilter:
-      return name_argument_.result(context);
-    case PartColumn::kMark:
-      return mark_argument_.result(context);
-    case PartColumn::kBytes:
-      return bytes_argument_.result(context);
-    default:
-      return hashes_argument_.result(context);
-  }
+}  // namespace
+
+void register_filter_parts(Registration& registration) {
+  registration.module<TableFunction<FilterParts>>("filter_parts");
 }
 
 }  // namespace cuckoo

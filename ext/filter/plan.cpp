@@ -1,38 +1,28 @@
-#include "ext/filter/plan.hpp"
-
+// filter_plan(capacity, fpr, bytes): a table-valued function with one row for each kind and layout
+// of filter, which says what it would take. It makes nothing.
+//
+// Two of the three are given. `bytes` is the memory that the whole filter may take. Then the
+// greatest capacity that fits is searched for, or the least rate. A kind that does not fit has no
+// row.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <span>
+#include <string>
 
 #include "core/filter/sizing.hpp"
+#include "core/segments/plan.hpp"
+#include "ext/filter/functions.hpp"
 #include "ext/filter/options.hpp"
-#include "ext/sqlite/function.hpp"
-#include "ext/sqlite/statement.hpp"
+#include "ext/table/registration.hpp"
+#include "ext/table/shadow_store.hpp"
+#include "ext/table/table_function.hpp"
 
 namespace cuckoo {
 namespace {
-
-// The columns in the order of the declaration; the arguments are hidden.
-struct PlanColumn {
-  enum : int {
-    kModule,
-    kLayout,
-    kOptions,
-    kBitsPerKey,
-    kHashes,
-    kMemoryBytes,
-    kDiskBytesGrowthOn,
-    kDiskBytesGrowthOff,
-    kImageBytes,
-    kCapacity,
-    kFpr,
-    kBytes,
-  };
-};
-constexpr int kTwoGiven = 3;    // as bits
-constexpr int kBytesGiven = 4;  // also if it is NULL
 
 // A search for a rate looks at rates of three digits, so that they are easy to read: from 9.32e-10,
 // above 2^-30, to 0.25. They are numbered in ascending order.
@@ -93,55 +83,104 @@ std::string exact_text(double number) {
   return text;
 }
 
-}  // namespace
+class FilterPlans {
+ public:
+  static constexpr int kArguments = 3;
+  static constexpr int kFirstRowid = 1;
+  static std::span<const Column<FilterPlans>> columns() noexcept;
+  static void plan(sqlite3_index_info& info) noexcept {
+    info.estimatedCost = 100;
+    info.estimatedRows = 4;
+  }
 
-std::string FilterPlans::declaration() const {
-  return "CREATE TABLE x(module TEXT, layout TEXT, options TEXT, bits_per_key REAL, hashes INTEGER,"
-         " memory_bytes INTEGER, disk_bytes_growth_on INTEGER, disk_bytes_growth_off INTEGER,"
-         " image_bytes INTEGER, capacity HIDDEN, fpr HIDDEN, bytes HIDDEN)";
-}
+  explicit FilterPlans(Connection& connection) noexcept : db_(connection.db()) {}
 
-bool FilterPlans::best_index(sqlite3_index_info* info) {
-  if (!cuckoo::take_arguments(info, PlanColumn::kCapacity)) {
+  bool start(const Arguments& arguments);
+  bool find(uint64_t& row);
+
+  FilterKind kind() const noexcept { return kind_; }
+  std::string options_text() const;
+  const segments::FilterPlan& growing() const noexcept { return growing_; }
+  const segments::FilterPlan& fixed() const noexcept { return fixed_; }
+  uint64_t disk_bytes(const segments::FilterPlan& plan) const noexcept {
+    return plan.disk_bytes(static_cast<uint32_t>(options_of(kind_, true).row_bytes()),
+                           database_page_bytes_);
+  }
+  // Return what was searched for.
+  std::optional<uint64_t> capacity() const noexcept {
+    return unknown_ == Unknown::kCapacity ? std::optional(capacity_) : std::nullopt;
+  }
+  std::optional<double> rate() const noexcept {
+    return unknown_ == Unknown::kRate ? std::optional(rate_) : std::nullopt;
+  }
+
+ private:
+  enum class Unknown : uint8_t { kNothing, kCapacity, kRate };
+  static constexpr std::array kKinds = {FilterKind::kCuckoo, FilterKind::kBloom,
+                                        FilterKind::kBlockedBloom, FilterKind::kCountingBloom};
+  void take(sqlite3_value* capacity, sqlite3_value* rate, sqlite3_value* bytes);
+  FilterOptions options_of(FilterKind kind, bool growth) const;
+  uint64_t least_bytes() const;
+  bool solve();
+  bool solve_for_capacity();
+  bool solve_for_rate();
+  bool fits(uint64_t capacity, double rate) const;
+
+  sqlite3* db_;
+  Unknown unknown_ = Unknown::kNothing;
+  uint64_t capacity_ = 0;  // of the row, like rate_
+  double rate_ = 0;
+  uint64_t bytes_ = 0;                    // 0: not given
+  uint32_t page_bytes_ = 0;               // of a filter's pages, in the main database
+  uint32_t database_page_bytes_ = 0;      // of the database's own
+  FilterKind kind_ = kKinds.front();      // of the row
+  segments::FilterPlan growing_, fixed_;  // the row's kind, with growth on and off
+};
+
+constexpr Column<FilterPlans> kPlanColumns[] = {
+    {"module TEXT", [](FilterPlans& row) { return module_name(module_of(row.kind())); }},
+    {"layout TEXT",
+     [](FilterPlans& row) {
+       return row.kind() == FilterKind::kCuckoo ? std::nullopt
+                                                : std::optional(traits_of(row.kind()).name);
+     }},
+    {"options TEXT", [](FilterPlans& row) { return row.options_text(); }},
+    {"bits_per_key REAL", [](FilterPlans& row) { return row.growing().bits_per_key; }},
+    {"hashes INTEGER", [](FilterPlans& row) { return row.growing().places_per_key; }},
+    {"memory_bytes INTEGER", [](FilterPlans& row) { return row.growing().memory_bytes; }},
+    {"disk_bytes_growth_on INTEGER",
+     [](FilterPlans& row) { return row.disk_bytes(row.growing()); }},
+    {"disk_bytes_growth_off INTEGER", [](FilterPlans& row) { return row.disk_bytes(row.fixed()); }},
+    {"image_bytes INTEGER", [](FilterPlans& row) { return row.growing().image_bytes; }},
+    {"capacity HIDDEN", [](FilterPlans& row) { return row.capacity(); }},
+    {"fpr HIDDEN", [](FilterPlans& row) { return row.rate(); }},
+    {"bytes HIDDEN"},
+};
+
+std::span<const Column<FilterPlans>> FilterPlans::columns() noexcept { return kPlanColumns; }
+
+// If one of two arguments is NULL there is no row, as in a join with a row that lacks the value.
+bool FilterPlans::start(const Arguments& arguments) {
+  sqlite3_value* const capacity = arguments[0];
+  sqlite3_value* const rate = arguments[1];
+  sqlite3_value* const bytes = arguments[2];
+  const bool two = capacity != nullptr && rate != nullptr && bytes == nullptr;
+  if (!two && bytes == nullptr) {
+    refuse_arguments();
+  }
+  if (two && (is_null(capacity) || is_null(rate))) {
     return false;
   }
-  info->estimatedCost = 100;
-  info->estimatedRows = 4;
+  const auto given = [](sqlite3_value* value) {
+    return value == nullptr || is_null(value) ? nullptr : value;
+  };
+  take(given(capacity), given(rate), given(bytes));
+  page_bytes_ = page_bytes_for(db_, "main");
+  database_page_bytes_ = database_page_bytes_for(db_, "main");
   return true;
 }
 
-// If one of two arguments is NULL there is no row, as in a join with a row that lacks the value.
-void FilterPlans::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
-  row_ = kKinds.size();
-  if (plan != kTwoGiven && (plan & kBytesGiven) == 0) {
-    refuse_arguments();
-  }
-  if (plan == kTwoGiven && (sqlite3_value_type(values[0]) == SQLITE_NULL ||
-                            sqlite3_value_type(values[1]) == SQLITE_NULL)) {
-    return;
-  }
-  take_arguments(plan, values);
-  page_bytes_ = page_bytes_for(db_, "main");
-  database_page_bytes_ = database_page_bytes_for(db_, "main");
-  row_ = 0;
-  move_to_row();
-  if (eof()) {
-    throw SqlError(SQLITE_ERROR,
-                   "filter_plan: bytes is " + std::to_string(bytes_) +
-                       ", and no filter takes less than " + std::to_string(least_bytes()) +
-                       (unknown_ == Unknown::kCapacity ? " at that fpr"
-                                                       : " for that capacity, at an fpr of 0.25"));
-  }
-}
-
-void FilterPlans::Cursor::take_arguments(int given, sqlite3_value** values) {
-  const auto next = [&](int bit) -> sqlite3_value* {
-    sqlite3_value* const value = (given & bit) != 0 ? *values++ : nullptr;
-    return value != nullptr && sqlite3_value_type(value) != SQLITE_NULL ? value : nullptr;
-  };
-  sqlite3_value* const capacity = next(1);
-  sqlite3_value* const rate = next(2);
-  sqlite3_value* const bytes = next(kBytesGiven);
+void FilterPlans::take(sqlite3_value* capacity, sqlite3_value* rate, sqlite3_value* bytes) {
   const int known = (capacity != nullptr) + (rate != nullptr) + (bytes != nullptr);
   if (known != 2) {
     refuse_arguments();
@@ -149,38 +188,42 @@ void FilterPlans::Cursor::take_arguments(int given, sqlite3_value** values) {
   unknown_ = bytes == nullptr      ? Unknown::kNothing
              : capacity == nullptr ? Unknown::kCapacity
                                    : Unknown::kRate;
-  bytes_ = 0;
   if (capacity != nullptr) {
-    capacity_argument_.assign(capacity, Affinity::kNone);
     capacity_ = static_cast<uint64_t>(number_argument(capacity, "capacity"));
   }
   if (rate != nullptr) {
-    rate_argument_.assign(rate, Affinity::kNone);
     rate_ = number_argument(rate, "fpr");
   }
-  if (bytes != nullptr) {
-    bytes_argument_.assign(bytes, Affinity::kNone);
-    bytes_ = bytes_argument(bytes);
-  }
+  bytes_ = bytes == nullptr ? 0 : bytes_argument(bytes);
 }
 
 // Goes to this row, or to the first one after it whose kind fits.
-void FilterPlans::Cursor::move_to_row() {
-  while (!eof() && !solve()) {
-    ++row_;
+bool FilterPlans::find(uint64_t& row) {
+  for (const uint64_t first = row; row < kKinds.size(); ++row) {
+    kind_ = kKinds[row];
+    if (solve()) {
+      for (const bool growth : {true, false}) {
+        (growth ? growing_ : fixed_) =
+            value_or_throw("filter_plan", segments::plan_filter(options_of(kind_, growth)));
+      }
+      return true;
+    }
+    if (first == 0 && row + 1 == kKinds.size()) {
+      throw SqlError(
+          SQLITE_ERROR,
+          "filter_plan: bytes is " + std::to_string(bytes_) + ", and no filter takes less than " +
+              std::to_string(least_bytes()) +
+              (unknown_ == Unknown::kCapacity ? " at that fpr"
+                                              : " for that capacity, at an fpr of 0.25"));
+    }
   }
-  compute();
-}
-
-void FilterPlans::Cursor::next() {
-  ++row_;
-  move_to_row();
+  return false;
 }
 
 // --- searching -----------------------------------------------------------------------------------
 
-bool FilterPlans::Cursor::fits(uint64_t capacity, double rate) const {
-  FilterOptions options = options_of(kKinds[row_], true);
+bool FilterPlans::fits(uint64_t capacity, double rate) const {
+  FilterOptions options = options_of(kind_, true);
   options.capacity = capacity;
   options.spec.rate = rate;
   options.width = hash_width_for(rate, capacity);
@@ -188,7 +231,7 @@ bool FilterPlans::Cursor::fits(uint64_t capacity, double rate) const {
   return plan.ok() && plan.value().memory_bytes <= bytes_;
 }
 
-bool FilterPlans::Cursor::solve() {
+bool FilterPlans::solve() {
   switch (unknown_) {
     case Unknown::kNothing:
       return true;
@@ -202,7 +245,7 @@ bool FilterPlans::Cursor::solve() {
 
 // A filter for a few more keys may take less memory, if it is cut into more segments. So the search
 // goes on from a larger capacity near by, if one fits.
-bool FilterPlans::Cursor::solve_for_capacity() {
+bool FilterPlans::solve_for_capacity() {
   if (!fits(1, rate_)) {
     return false;
   }
@@ -225,7 +268,7 @@ bool FilterPlans::Cursor::solve_for_capacity() {
   return true;
 }
 
-bool FilterPlans::Cursor::solve_for_rate() {
+bool FilterPlans::solve_for_rate() {
   if (!fits(capacity_, rate_of(kLastRate))) {
     return false;
   }
@@ -240,7 +283,7 @@ bool FilterPlans::Cursor::solve_for_rate() {
 }
 
 // Returns the least memory that any kind takes: for one key, or at the greatest rate.
-uint64_t FilterPlans::Cursor::least_bytes() const {
+uint64_t FilterPlans::least_bytes() const {
   uint64_t least = ~uint64_t{0};
   for (const FilterKind kind : kKinds) {
     FilterOptions options = options_of(kind, true);
@@ -255,7 +298,7 @@ uint64_t FilterPlans::Cursor::least_bytes() const {
 
 // --- the row -------------------------------------------------------------------------------------
 
-FilterOptions FilterPlans::Cursor::options_of(FilterKind kind, bool growth) const {
+FilterOptions FilterPlans::options_of(FilterKind kind, bool growth) const {
   FilterOptions options;
   options.spec.kind = kind;
   options.spec.rate = rate_;
@@ -266,20 +309,9 @@ FilterOptions FilterPlans::Cursor::options_of(FilterKind kind, bool growth) cons
   return options;
 }
 
-void FilterPlans::Cursor::compute() {
-  if (eof()) {
-    return;
-  }
-  for (const bool growth : {true, false}) {
-    Result<segments::FilterPlan> plan = segments::plan_filter(options_of(kKinds[row_], growth));
-    throw_if("filter_plan", plan.ok() ? Status() : plan.take_status());
-    (growth ? growing_ : fixed_) = plan.value();
-  }
-}
-
-std::string FilterPlans::Cursor::options_text(FilterKind kind) const {
+std::string FilterPlans::options_text() const {
   std::string sizes = "capacity = " + std::to_string(capacity_) + ", fpr = " + exact_text(rate_);
-  switch (kind) {
+  switch (kind_) {
     case FilterKind::kBlockedBloom:
       return sizes + ", layout = blocked";
     case FilterKind::kCountingBloom:
@@ -292,39 +324,10 @@ std::string FilterPlans::Cursor::options_text(FilterKind kind) const {
   return {};
 }
 
-void FilterPlans::Cursor::column(sqlite3_context* context, int column) {
-  const FilterKind kind = kKinds[row_];
-  const auto row_bytes = static_cast<uint32_t>(options_of(kind, true).row_bytes());
-  switch (column) {
-    case PlanColumn::kModule:
-      return sqlite3_result_text(context, module_name(module_of(kind)), -1, SQLITE_STATIC);
-    case PlanColumn::kLayout:
-      return kind == FilterKind::kCuckoo
-                 ? sqlite3_result_null(context)
-                 : sqlite3_result_text(context, traits_of(kind).name, -1, SQLITE_STATIC);
-    case PlanColumn::kOptions:
-      return result_text(context, options_text(kind));
-    case PlanColumn::kBitsPerKey:
-      return sqlite3_result_double(context, growing_.bits_per_key);
-    case PlanColumn::kHashes:
-      return sqlite3_result_int64(context, growing_.places_per_key);
-    case PlanColumn::kMemoryBytes:
-      return result_count(context, growing_.memory_bytes);
-    case PlanColumn::kDiskBytesGrowthOn:
-      return result_count(context, growing_.disk_bytes(row_bytes, database_page_bytes_));
-    case PlanColumn::kDiskBytesGrowthOff:
-      return result_count(context, fixed_.disk_bytes(row_bytes, database_page_bytes_));
-    case PlanColumn::kImageBytes:
-      return result_count(context, growing_.image_bytes);
-    case PlanColumn::kCapacity:
-      return unknown_ == Unknown::kCapacity ? result_count(context, capacity_)
-                                            : capacity_argument_.result(context);
-    case PlanColumn::kFpr:
-      return unknown_ == Unknown::kRate ? sqlite3_result_double(context, rate_)
-                                        : rate_argument_.result(context);
-    default:
-      return bytes_ == 0 ? sqlite3_result_null(context) : bytes_argument_.result(context);
-  }
+}  // namespace
+
+void register_filter_plan(Registration& registration) {
+  registration.module<TableFunction<FilterPlans>>("filter_plan");
 }
 
 }  // namespace cuckoo

@@ -34,19 +34,27 @@ void digest(sqlite3_context* context, int, sqlite3_value** values) {
 
 void flash_kv_map(sqlite3_context* context, int, sqlite3_value** values) {
   guarded(context, [&] {
-    if (sqlite3_value_type(values[0]) == SQLITE_NULL) {
-      return;
+    if (const auto name = flash_name_argument(values[0], "flash_kv_map")) {
+      const auto table = connection_of(context).find<LiveFlash>(*name);
+      result_text(context, draw_flash_map(*table));
     }
-    if (sqlite3_value_type(values[0]) != SQLITE_TEXT) {
-      throw SqlError(SQLITE_ERROR, "flash_kv_map: the argument is a flash_kv's name");
-    }
-    const auto table = connection_of(context).find<LiveFlash>(text_argument(values[0]));
-    const std::string svg = draw_flash_map(*table);
-    result_text(context, svg);
   });
 }
 
 }  // namespace
+
+std::optional<std::string> flash_name_argument(sqlite3_value* name, const char* function) {
+  if (name == nullptr) {
+    throw SqlError(SQLITE_ERROR, std::string(function) + " takes a flash_kv's name");
+  }
+  if (is_null(name)) {
+    return std::nullopt;
+  }
+  if (sqlite3_value_type(name) != SQLITE_TEXT) {
+    throw SqlError(SQLITE_ERROR, std::string(function) + ": the argument is a flash_kv's name");
+  }
+  return text_argument(name);
+}
 
 void register_flash_functions(Registration& registration) {
   constexpr int kDigestFlags = SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC;

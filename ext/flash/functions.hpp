@@ -1,12 +1,24 @@
 // cuckoo_sha1(x), also under the name sha1(x) if the application has no such function;
-// cuckoo_sha256(x); and flash_kv_map(table)
+// cuckoo_sha256(x); flash_kv_map(table); and the table-valued functions
 #pragma once
+
+#include <optional>
+#include <string>
+
+#include "ext/sqlite/api.hpp"
 
 namespace cuckoo {
 
 class Registration;
 
-// Throws SqlError.
+// All throw SqlError.
 void register_flash_functions(Registration& registration);
+void register_flash_info(Registration& registration);  // and flash_kv_sectors
+void register_flash_plan(Registration& registration);
+void register_flash_salvage(Registration& registration);
+
+// Returns the argument of a function that takes a flash_kv's name, or nothing if it is NULL. Throws
+// SqlError, also if it was not given (null).
+std::optional<std::string> flash_name_argument(sqlite3_value* name, const char* function);
 
 }  // namespace cuckoo

@@ -1,29 +1,21 @@
-#include "ext/flash/plan.hpp"
-
+// flash_kv_plan(size [, sector_size, erase_block]): a table-valued function with one row, which
+// says how much of a device of that size rows can use. It makes nothing.
 #include <cmath>
 #include <optional>
+#include <span>
+#include <string>
 
+#include "core/flash/device.hpp"
 #include "core/flash/layout.hpp"
+#include "ext/flash/functions.hpp"
 #include "ext/flash/options.hpp"
-#include "ext/sqlite/function.hpp"
+#include "ext/table/registration.hpp"
+#include "ext/table/table_function.hpp"
 
 namespace cuckoo {
 namespace {
 
 constexpr const char* kFunction = "flash_kv_plan";
-
-// The columns in the order of the declaration; the arguments are hidden.
-struct FlashPlanColumn {
-  enum : int {
-    kSizeBytes,
-    kSectors,
-    kUsableBytes,
-    kUsableShare,
-    kMaxKeyBytes,
-    kSize,
-  };
-};
-constexpr const char* kArguments[] = {"size", "sector_size", "erase_block"};
 
 // Returns a number, or a size like '64MB', in the range of the option of that name.
 double argument(sqlite3_value* value, const char* name) {
@@ -42,73 +34,76 @@ double argument(sqlite3_value* value, const char* name) {
   return *number;
 }
 
-}  // namespace
-
-std::string FlashPlan::declaration() const {
-  return "CREATE TABLE x(size_bytes INTEGER, sectors INTEGER, usable_bytes INTEGER,"
-         " usable_share REAL, max_key_bytes INTEGER, size HIDDEN, sector_size HIDDEN,"
-         " erase_block HIDDEN)";
-}
-
-bool FlashPlan::best_index(sqlite3_index_info* info) {
-  if (!take_arguments(info, FlashPlanColumn::kSize)) {
-    return false;
+class FlashPlan {
+ public:
+  static constexpr int kArguments = 3;
+  static constexpr int kFirstRowid = 1;
+  static std::span<const Column<FlashPlan>> columns() noexcept;
+  static void plan(sqlite3_index_info& info) noexcept {
+    info.estimatedCost = 10;
+    info.estimatedRows = 1;
   }
-  info->estimatedCost = 10;
-  info->estimatedRows = 1;
-  return true;
-}
 
-void FlashPlan::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
-  done_ = true;
-  arguments_ = {};
-  geometry_ = {};
-  if ((plan & 1) == 0) {
+  explicit FlashPlan(Connection&) noexcept {}
+
+  bool start(const Arguments& arguments);
+  bool find(uint64_t number) const noexcept { return number == 0; }
+
+  const FlashGeometry& geometry() const noexcept { return geometry_; }
+  FlashLayout layout() const { return FlashLayout(geometry_); }
+  uint64_t usable_bytes() const { return layout().usable_units(0) * layout().unit_bytes(); }
+
+ private:
+  FlashGeometry geometry_;
+};
+
+constexpr Column<FlashPlan> kFlashPlanColumns[] = {
+    {"size_bytes INTEGER", [](FlashPlan& row) { return row.geometry().size_bytes(); }},
+    {"sectors INTEGER", [](FlashPlan& row) { return row.geometry().sectors(); }},
+    {"usable_bytes INTEGER", [](FlashPlan& row) { return row.usable_bytes(); }},
+    {"usable_share REAL",
+     [](FlashPlan& row) {
+       return static_cast<double>(row.usable_bytes()) /
+              static_cast<double>(row.geometry().size_bytes());
+     }},
+    {"max_key_bytes INTEGER",
+     [](FlashPlan& row) { return row.layout().max_key_bytes() - 1; }},  // one is the key's type
+    {"size HIDDEN"},
+    {"sector_size HIDDEN"},
+    {"erase_block HIDDEN"},
+};
+
+std::span<const Column<FlashPlan>> FlashPlan::columns() noexcept { return kFlashPlanColumns; }
+
+bool FlashPlan::start(const Arguments& arguments) {
+  if (arguments[0] == nullptr) {
     throw SqlError(SQLITE_ERROR, std::string(kFunction) +
                                      ": the arguments are a size, and if you like a sector_size"
                                      " and an erase_block");
   }
-  double size = 0;
-  for (int i = 0, next = 0; i < 3; ++i) {
-    if ((plan >> i & 1) == 0) {
+  geometry_ = {};
+  constexpr const char* kNames[] = {"size", "sector_size", "erase_block"};
+  double numbers[] = {0, double(geometry_.sector_size_bytes), double(geometry_.sectors_per_block)};
+  for (size_t i = 0; i < kArguments; ++i) {
+    if (arguments[i] == nullptr) {
       continue;
     }
-    sqlite3_value* const value = values[next++];
-    if (is_null(value)) {
-      return;
+    if (is_null(arguments[i])) {
+      return false;
     }
-    arguments_[static_cast<size_t>(i)].assign(value, Affinity::kNone);
-    const double number = argument(value, kArguments[i]);
-    if (i == 0) {
-      size = number;
-    } else {
-      (i == 1 ? geometry_.sector_size_bytes : geometry_.sectors_per_block) =
-          static_cast<uint32_t>(number);
-    }
+    numbers[i] = argument(arguments[i], kNames[i]);
   }
+  geometry_.sector_size_bytes = static_cast<uint32_t>(numbers[1]);
+  geometry_.sectors_per_block = static_cast<uint32_t>(numbers[2]);
   throw_if(kFunction, check_geometry(geometry_));
-  geometry_.blocks = flash_blocks_for(kFunction, geometry_, size, "the size");
-  done_ = false;
+  geometry_.blocks = flash_blocks_for(kFunction, geometry_, numbers[0], "the size");
+  return true;
 }
 
-void FlashPlan::Cursor::column(sqlite3_context* context, int column) {
-  const FlashLayout layout(geometry_);
-  const uint64_t usable = layout.usable_units(0) * layout.unit_bytes();
-  switch (column) {
-    case FlashPlanColumn::kSizeBytes:
-      return result_count(context, geometry_.size_bytes());
-    case FlashPlanColumn::kSectors:
-      return result_count(context, geometry_.sectors());
-    case FlashPlanColumn::kUsableBytes:
-      return result_count(context, usable);
-    case FlashPlanColumn::kUsableShare:
-      return sqlite3_result_double(
-          context, static_cast<double>(usable) / static_cast<double>(geometry_.size_bytes()));
-    case FlashPlanColumn::kMaxKeyBytes:
-      return result_count(context, layout.max_key_bytes() - 1);  // one is the key's type
-    default:
-      return arguments_[static_cast<size_t>(column - FlashPlanColumn::kSize)].result(context);
-  }
+}  // namespace
+
+void register_flash_plan(Registration& registration) {
+  registration.module<TableFunction<FlashPlan>>(kFunction);
 }
 
 }  // namespace cuckoo

@@ -1,50 +1,84 @@
-#include "ext/flash/salvage.hpp"
+// flash_kv_salvage(name): a table-valued function with a row for each row of a flash_kv that is
+// sound, whatever is damaged. If the store can be read, these are its rows without the damaged
+// ones. If not, they are what its blocks tell (core/flash/salvage.hpp).
+#include "core/flash/salvage.hpp"
 
-#include "ext/flash/info.hpp"
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ext/flash/functions.hpp"
+#include "ext/flash/live_flash.hpp"
 #include "ext/flash/value.hpp"
-#include "ext/sqlite/function.hpp"
+#include "ext/table/connection.hpp"
+#include "ext/table/registration.hpp"
+#include "ext/table/table_function.hpp"
 
 namespace cuckoo {
 namespace {
 
 constexpr const char* kSalvageName = "flash_kv_salvage";
 
-// The columns in the order of the declaration.
-struct SalvageColumn {
-  enum : int { kKey, kValue, kSector, kTable };
+class FlashSalvageRow {
+ public:
+  static constexpr int kArguments = 1;
+  static constexpr int kFirstRowid = 1;
+  static std::span<const Column<FlashSalvageRow>> columns() noexcept;
+  static void plan(sqlite3_index_info& info) noexcept {
+    info.estimatedCost = 1e6;
+    info.estimatedRows = 100000;
+  }
+
+  explicit FlashSalvageRow(Connection& connection) noexcept : connection_(connection) {}
+
+  bool start(const Arguments& arguments);
+  bool find(uint64_t) { return scan_ ? next_of_store() : next_of_device(); }
+
+  void show_key(sqlite3_context* context) const;
+  void show_value(sqlite3_context* context) const {
+    live_->expect(result_flash_value(context, value_));
+  }
+  int64_t sector() const noexcept { return live_->sector_of({.position = position_}); }
+
+ private:
+  bool next_of_store();
+  bool next_of_device();
+
+  Connection& connection_;
+  Connection::Tables<LiveFlash> tables_;  // of one
+  LiveFlash* live_ = nullptr;
+  // One of the two.
+  std::optional<FlashScan> scan_;
+  std::unique_ptr<FlashSalvage> salvage_;
+  uint64_t state_ = 0;  // of the store, while it is scanned
+
+  std::vector<std::byte> key_, value_;
+  uint32_t position_ = 0;
 };
 
-}  // namespace
+constexpr Column<FlashSalvageRow> kSalvageColumns[] = {
+    {"key", [](sqlite3_context* context, FlashSalvageRow& row) { row.show_key(context); }},
+    {"value", [](sqlite3_context* context, FlashSalvageRow& row) { row.show_value(context); }},
+    {"sector INTEGER", [](FlashSalvageRow& row) { return row.sector(); }},
+    {"\"table\" HIDDEN"},
+};
 
-std::string FlashSalvageTable::declaration() const {
-  return "CREATE TABLE x(key, value, sector INTEGER, \"table\" HIDDEN)";
+std::span<const Column<FlashSalvageRow>> FlashSalvageRow::columns() noexcept {
+  return kSalvageColumns;
 }
 
-bool FlashSalvageTable::best_index(sqlite3_index_info* info) {
-  if (!take_arguments(info, SalvageColumn::kTable)) {
-    return false;
-  }
-  info->estimatedCost = 1e6;
-  info->estimatedRows = 100000;
-  return true;
-}
-
-void FlashSalvageTable::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
+bool FlashSalvageRow::start(const Arguments& arguments) {
   scan_.reset();
   salvage_.reset();
-  live_ = nullptr;
   tables_ = {};
-  row_ = 0;
-  done_ = true;
-  if (plan == 0) {
-    throw SqlError(SQLITE_ERROR, std::string(kSalvageName) + " takes a flash_kv's name");
-  }
-  const std::optional<std::string> name = flash_name_argument(values[0], kSalvageName);
+  const std::optional<std::string> name = flash_name_argument(arguments[0], kSalvageName);
   if (!name) {
-    return;
+    return false;
   }
-  argument_.assign(values[0], Affinity::kNone);
-  tables_ = table_.connection().find_or_error<LiveFlash>(*name);
+  tables_ = connection_.find_or_error<LiveFlash>(*name);
   const Connection::Found<LiveFlash>& found = tables_.found[0];
   if (found.live == nullptr) {
     throw SqlError(found.code, found.error);
@@ -62,16 +96,10 @@ void FlashSalvageTable::Cursor::filter(int plan, const char*, int, sqlite3_value
     salvage_ = std::make_unique<FlashSalvage>(live_->raw_device(), live_->store_options());
     live_->expect(salvage_->begin());
   }
-  done_ = false;
-  next();
+  return true;
 }
 
-void FlashSalvageTable::Cursor::next() {
-  ++row_;
-  done_ = !(scan_ ? next_of_store() : next_of_device());
-}
-
-bool FlashSalvageTable::Cursor::next_of_store() {
+bool FlashSalvageRow::next_of_store() {
   FlashStore& flash = live_->flash();
   if (!live_->ready() || flash.state() != state_) {
     throw SqlError(SQLITE_ERROR, std::string(kSalvageName) + ": " + live_->table() +
@@ -95,7 +123,7 @@ bool FlashSalvageTable::Cursor::next_of_store() {
   }
 }
 
-bool FlashSalvageTable::Cursor::next_of_device() {
+bool FlashSalvageRow::next_of_device() {
   Result<bool> more = salvage_->next();
   live_->expect(more.take_status());
   if (more.value()) {
@@ -106,20 +134,16 @@ bool FlashSalvageTable::Cursor::next_of_device() {
   return more.value();
 }
 
-void FlashSalvageTable::Cursor::column(sqlite3_context* context, int column) {
-  switch (column) {
-    case SalvageColumn::kKey: {
-      const bool real = live_->key_affinity() == Affinity::kReal ||
-                        (may_be_whole_real(key_) && key_was_real(value_));
-      return live_->expect(result_flash_key(context, key_, real, live_->options().digest));
-    }
-    case SalvageColumn::kValue:
-      return live_->expect(result_flash_value(context, value_));
-    case SalvageColumn::kSector:
-      return sqlite3_result_int64(context, live_->sector_of({.position = position_}));
-    default:
-      return argument_.result(context);
-  }
+void FlashSalvageRow::show_key(sqlite3_context* context) const {
+  const bool real =
+      live_->key_affinity() == Affinity::kReal || (may_be_whole_real(key_) && key_was_real(value_));
+  live_->expect(result_flash_key(context, key_, real, live_->options().digest));
+}
+
+}  // namespace
+
+void register_flash_salvage(Registration& registration) {
+  registration.module<TableFunction<FlashSalvageRow>>(kSalvageName);
 }
 
 }  // namespace cuckoo

@@ -1,97 +1,140 @@
-#include "ext/ring/moves.hpp"
+// hash_ring_moves(ring, 'add' | 'remove' | 'weight' | 'rename', node [, weight or new name]): a
+// table-valued function. It shows which share of the key space would move from which node to which,
+// if that hash_ring were changed so. It changes nothing.
+#include "core/ring/moves.hpp"
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
-#include "core/ring/moves.hpp"
+#include "core/ring/hash_ring.hpp"
 
+#include "ext/ring/functions.hpp"
 #include "ext/ring/live_ring.hpp"
-#include "ext/sqlite/function.hpp"
 #include "ext/sqlite/statement.hpp"
 #include "ext/table/connection.hpp"
+#include "ext/table/registration.hpp"
+#include "ext/table/table_function.hpp"
 
 namespace cuckoo {
 namespace {
-
-// The columns in the order of the declaration; the arguments are hidden.
-struct MovesColumn {
-  enum : int { kFrom, kTo, kShare, kRing, kAction, kNode, kValue };
-};
-constexpr int kMovesArguments = 4;
-constexpr int kAllMovesGiven = (1 << kMovesArguments) - 1;
 
 constexpr const char* kActions[] = {"add", "remove", "weight", "rename"};  // as Action has them
 constexpr char kUsage[] =
     "ring, 'add', 'remove', 'weight' or 'rename', node [, weight or new name]";
 
-}  // namespace
-
-std::string HashRingMoves::declaration() const {
-  return "CREATE TABLE x(from_node, to_node, share, ring TEXT HIDDEN, action TEXT HIDDEN,"
-         " node TEXT HIDDEN, weight HIDDEN)";
-}
-
-bool HashRingMoves::best_index(sqlite3_index_info* info) {
-  if (!take_arguments(info, MovesColumn::kRing)) {
-    return false;
+class HashRingMoves {
+ public:
+  static constexpr int kArguments = 4;
+  static constexpr int kFirstRowid = 1;
+  static std::span<const Column<HashRingMoves>> columns() noexcept;
+  static void plan(sqlite3_index_info& info) noexcept {
+    info.estimatedCost = 100000;
+    info.estimatedRows = 100;
   }
-  info->estimatedCost = 100000;
-  info->estimatedRows = 100;
-  return true;
-}
 
-void HashRingMoves::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
-  moves_.clear();
-  row_ = 0;
-  if (read(plan, values)) {
-    compute();
-  }
-}
+  explicit HashRingMoves(Connection& connection) noexcept : connection_(connection) {}
 
-bool HashRingMoves::Cursor::read(int plan, sqlite3_value** values) {
-  constexpr int kValueBit = 1 << (MovesColumn::kValue - MovesColumn::kRing);
-  if ((plan | kValueBit) != kAllMovesGiven) {
-    throw SqlError(SQLITE_ERROR, std::string("hash_ring_moves: the arguments are ") + kUsage);
+  bool start(const Arguments& arguments) {
+    moves_.clear();
+    const bool complete = read(arguments);
+    if (complete) {
+      compute();
+    }
+    return complete;
   }
-  for (int i = 0; i < kMovesArguments - 1; ++i) {
-    if (sqlite3_value_type(values[i]) == SQLITE_NULL) {
+  bool find(uint64_t number) {
+    row_ = number;
+    return row_ < moves_.size();
+  }
+
+  struct Move {
+    std::optional<std::string> from;  // nothing: the ring was empty, so the key space had no owner
+    std::optional<std::string> to;
+    double share;
+  };
+  const Move& move() const noexcept { return moves_[row_]; }
+  std::optional<double> weight() const noexcept { return weight_; }
+
+ private:
+  enum class Action { kAdd, kRemove, kWeight, kRename };
+  // Returns false if an argument is NULL, so that there are no rows.
+  bool read(const Arguments& arguments);
+  void read_value(sqlite3_value* value);
+  void compute();
+  uint32_t change(HashRing& ring) const;
+
+  Connection& connection_;
+  // The arguments.
+  std::string ring_;
+  Action action_ = Action::kAdd;
+  std::string node_;
+  std::optional<double> weight_;  // if one is given
+  std::string new_name_;
+  std::vector<Move> moves_;
+  uint64_t row_ = 0;
+};
+
+constexpr Column<HashRingMoves> kMovesColumns[] = {
+    {"from_node", [](HashRingMoves& row) { return row.move().from; }},
+    {"to_node", [](HashRingMoves& row) { return row.move().to; }},
+    {"share", [](HashRingMoves& row) { return row.move().share; }},
+    {"ring TEXT HIDDEN"},
+    {"action TEXT HIDDEN"},
+    {"node TEXT HIDDEN"},
+    {"weight HIDDEN", [](HashRingMoves& row) { return row.weight(); }},
+};
+
+std::span<const Column<HashRingMoves>> HashRingMoves::columns() noexcept { return kMovesColumns; }
+
+bool HashRingMoves::read(const Arguments& arguments) {
+  for (size_t i = 0; i < kArguments - 1; ++i) {
+    if (arguments[i] == nullptr) {
+      throw SqlError(SQLITE_ERROR, std::string("hash_ring_moves: the arguments are ") + kUsage);
+    }
+  }
+  for (size_t i = 0; i < kArguments - 1; ++i) {
+    if (is_null(arguments[i])) {
       return false;
     }
   }
-  ring_ = text_argument(values[0]);
-  action_text_ = text_argument(values[1]);
-  const std::string word = lower(action_text_);
+  ring_ = text_argument(arguments[0]);
+  const std::string action = text_argument(arguments[1]);
+  const std::string word = lower(action);
   const auto known = std::find(std::begin(kActions), std::end(kActions), word);
   if (known == std::end(kActions)) {
-    throw SqlError(SQLITE_ERROR, "hash_ring_moves: unknown action \"" + printable(action_text_) +
+    throw SqlError(SQLITE_ERROR, "hash_ring_moves: unknown action \"" + printable(action) +
                                      "\"; the actions are add, remove, weight, rename");
   }
   action_ = static_cast<Action>(known - std::begin(kActions));
-  if (sqlite3_value_type(values[2]) == SQLITE_BLOB) {
+  if (sqlite3_value_type(arguments[2]) == SQLITE_BLOB) {
     throw SqlError(SQLITE_ERROR, "hash_ring_moves: a node's name is a text, not a BLOB");
   }
-  node_ = text_argument(values[2]);
+  node_ = text_argument(arguments[2]);
   const bool needs_value = action_ == Action::kWeight || action_ == Action::kRename;
-  const bool has_value = (plan & kValueBit) != 0;
-  if (needs_value && !has_value) {
+  sqlite3_value* const value = arguments[3];
+  if (needs_value && value == nullptr) {
     throw SqlError(SQLITE_ERROR, "hash_ring_moves: " + word + " takes " +
                                      (action_ == Action::kWeight ? "a weight" : "a new name") +
                                      " after the node: the arguments are " + kUsage);
   }
-  weight_ = 1;
+  weight_.reset();
   new_name_.clear();
-  value_given_ = has_value && sqlite3_value_type(values[kMovesArguments - 1]) != SQLITE_NULL;
-  if (value_given_) {
-    read_value(values[kMovesArguments - 1], action_);
+  const bool given = value != nullptr && !is_null(value);
+  if (given) {
+    read_value(value);
   }
-  return value_given_ || !needs_value;
+  return given || !needs_value;
 }
 
-void HashRingMoves::Cursor::read_value(sqlite3_value* value, Action action) {
-  if (action == Action::kRemove) {
+void HashRingMoves::read_value(sqlite3_value* value) {
+  if (action_ == Action::kRemove) {
     throw SqlError(SQLITE_ERROR, "hash_ring_moves: remove takes no weight");
   }
-  if (action == Action::kRename) {
+  if (action_ == Action::kRename) {
     if (sqlite3_value_type(value) == SQLITE_BLOB) {
       throw SqlError(SQLITE_ERROR, "hash_ring_moves: a node's new name is a text, not a BLOB");
     }
@@ -106,13 +149,13 @@ void HashRingMoves::Cursor::read_value(sqlite3_value* value, Action action) {
 }
 
 // Makes the change. Returns the id of a node that it renames, otherwise 0.
-uint32_t HashRingMoves::Cursor::change(HashRing& ring) const {
+uint32_t HashRingMoves::change(HashRing& ring) const {
   const RingNode* const node = ring.find(node_);
   if (action_ == Action::kAdd) {
     if (node != nullptr) {
       throw SqlError(SQLITE_ERROR, ring_ + ": node is there already: " + printable(node_));
     }
-    throw_if(ring_, ring.insert(node_, weight_).take_status());
+    throw_if(ring_, ring.insert(node_, weight_.value_or(1)).take_status());
     return 0;
   }
   if (node == nullptr) {
@@ -121,7 +164,7 @@ uint32_t HashRingMoves::Cursor::change(HashRing& ring) const {
   const uint32_t id = node->id;
   switch (action_) {
     case Action::kWeight:
-      throw_if(ring_, ring.update(id, node_, weight_));
+      throw_if(ring_, ring.update(id, node_, *weight_));
       return 0;
     case Action::kRename:
       if (new_name_ != node_ && ring.find(new_name_) != nullptr) {
@@ -135,7 +178,7 @@ uint32_t HashRingMoves::Cursor::change(HashRing& ring) const {
   }
 }
 
-void HashRingMoves::Cursor::compute() {
+void HashRingMoves::compute() {
   const auto table = connection_.find<LiveRing>(ring_);
   LiveRing& live = *table;
   live.prepare();
@@ -146,34 +189,15 @@ void HashRingMoves::Cursor::compute() {
   for (const RingMove& move : ring_moves(before, after, renamed)) {
     const RingNode* const from = before.find(move.from);
     const RingNode* const to = after.find(move.to);
-    moves_.push_back({from != nullptr ? from->name : std::string(),
-                      to != nullptr ? to->name : std::string(), from != nullptr, to != nullptr,
-                      move.part.share()});
+    moves_.push_back({from != nullptr ? std::optional(from->name) : std::nullopt,
+                      to != nullptr ? std::optional(to->name) : std::nullopt, move.part.share()});
   }
 }
 
-void HashRingMoves::Cursor::column(sqlite3_context* context, int column) {
-  const Move& move = moves_[row_];
-  switch (column) {
-    case MovesColumn::kFrom:
-      return move.from_node ? result_text(context, move.from) : sqlite3_result_null(context);
-    case MovesColumn::kTo:
-      return move.to_node ? result_text(context, move.to) : sqlite3_result_null(context);
-    case MovesColumn::kShare:
-      return sqlite3_result_double(context, move.share);
-    case MovesColumn::kRing:
-      return result_text(context, ring_);
-    case MovesColumn::kAction:
-      return result_text(context, action_text_);
-    case MovesColumn::kNode:
-      return result_text(context, node_);
-    default:
-      if (!value_given_) {
-        return sqlite3_result_null(context);
-      }
-      return action_ == Action::kRename ? result_text(context, new_name_)
-                                        : sqlite3_result_double(context, weight_);
-  }
+}  // namespace
+
+void register_ring_moves(Registration& registration) {
+  registration.module<TableFunction<HashRingMoves>>("hash_ring_moves");
 }
 
 }  // namespace cuckoo

@@ -5,6 +5,7 @@
 #include <new>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "ext/sqlite/api.hpp"
@@ -50,6 +51,23 @@ inline void result_count(sqlite3_context* context, uint64_t count) {
 }
 inline void result_blob(sqlite3_context* context, const std::vector<std::byte>& bytes) {
   sqlite3_result_blob64(context, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
+}
+
+// Gives a number, a text or bytes. Returns false for an empty optional.
+template <class Value>
+bool result_of(sqlite3_context* context, const Value& value) {
+  if constexpr (requires { value.has_value(); }) {
+    return value.has_value() && result_of(context, *value);
+  } else if constexpr (std::is_floating_point_v<Value>) {
+    sqlite3_result_double(context, value);
+  } else if constexpr (std::is_integral_v<Value>) {
+    sqlite3_result_int64(context, static_cast<sqlite3_int64>(value));
+  } else if constexpr (std::is_convertible_v<Value, std::string>) {
+    result_text(context, value);
+  } else {
+    result_blob(context, value);
+  }
+  return true;
 }
 
 }  // namespace cuckoo

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,29 +19,22 @@ class TableRows {
   using Found = Connection::Found<Live>;
 
   // All throw SqlError for a failure that may pass.
-  void take_all(Connection& connection) {
-    tables_ = connection.all<Live>();
-    row_ = 0;
-    look();
-  }
+  void take_all(Connection& connection) { tables_ = connection.all<Live>(); }
   void take(Connection& connection, const std::string& name) {
     tables_ = connection.find_or_error<Live>(name);
-    row_ = 0;
-    look();
   }
-  void clear() noexcept {
-    tables_ = {};
-    row_ = 0;
-  }
-  void next() {
-    ++row_;
-    look();
+  void clear() noexcept { tables_ = {}; }
+  // Goes to the row of that number. Returns false if there is none.
+  bool find(uint64_t number) {
+    row_ = number;
+    attempt([](Live& live) { live.follow(); });
+    return row_ < tables_.found.size();
   }
   // Calls `body` with the row's table, if it could be read so far. A failure becomes the row's
   // error.
   template <class Body>
   void attempt(Body&& body) {
-    if (done() || tables_.found[row_].live == nullptr || !tables_.found[row_].error.empty()) {
+    if (row_ >= tables_.found.size() || row().live == nullptr || !row().error.empty()) {
       return;
     }
     try {
@@ -52,15 +46,14 @@ class TableRows {
       tables_.found[row_].error = error.message();
     }
   }
-  bool done() const noexcept { return row_ >= tables_.found.size(); }
-  size_t number() const noexcept { return row_; }
   const Found& row() const noexcept { return tables_.found[row_]; }
-
- private:
-  void look() {
-    attempt([](Live& live) { live.follow(); });
+  // Returns the row's table, which has no error, up to date. Throws SqlError.
+  Live& followed() const {
+    row().live->follow();
+    return *row().live;
   }
 
+ private:
   Connection::Tables<Live> tables_;
   size_t row_ = 0;
 };
