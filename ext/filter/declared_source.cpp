@@ -94,20 +94,11 @@ void DeclaredSource::drop() {
 }
 
 bool DeclaredSource::detach() {
-  const bool in_step = triggers_ && source().triggers() == FilterSource::Triggers::kInPlace;
+  const bool in_step = triggers_ && source().look().triggers == FilterSource::Triggers::kInPlace;
   if (triggers_) {
     source().detach_triggers();
   }
   return in_step;
-}
-
-// best_index() calls this. A check of the triggers holds until the schema changes, and then SQLite
-// plans every statement anew.
-void DeclaredSource::check_triggers() {
-  if (triggers_) {
-    sound_triggers_.update(live_.store().db(), live_.schema(), true,
-                           [this] { return source().check_triggers(); });
-  }
 }
 
 std::optional<DeclaredSource::TriggerEvent> DeclaredSource::event_of(sqlite3_value* command) {
@@ -156,8 +147,9 @@ void DeclaredSource::rebuild(uint64_t capacity) {
   FilterSource from = source();
   load(from, capacity);
   if (triggers_) {
-    const bool sound = from.triggers() == FilterSource::Triggers::kInPlace &&
-                       from.newer_trigger().empty() && !from.has_leftovers();
+    const FilterSource::Found found = from.look();
+    const bool sound = found.triggers == FilterSource::Triggers::kInPlace &&
+                       from.newer_trigger(found).empty() && !found.leftovers;
     if (sound) {
       (void)from.store_names();
     } else {

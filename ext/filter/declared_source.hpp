@@ -53,9 +53,8 @@ class DeclaredSource {
   std::optional<TriggerEvent> event_of(sqlite3_value* command);
   // Called when a transaction begins to write to the filter.
   void begin() noexcept { may_be_renamed_ = triggers_; }
-  // Called when SQLite plans a statement on the table. Throws if the triggers may have missed a
-  // change.
-  void check_triggers();
+  // Throws if the triggers may have missed a change. Returns false if the schema is being changed.
+  [[nodiscard]] bool check_triggers() const { return !triggers_ || source().check_triggers(); }
   // Loads the keys anew. Makes the triggers anew if they are not as they were made.
   void rebuild(uint64_t capacity);  // 0: as it is
   void refuse_losing_keys(const char* command) const;
@@ -72,9 +71,8 @@ class DeclaredSource {
   KeyColumns& key_;
   bool declared_;
   bool triggers_;
-  std::string suffix_;  // of the triggers; SQLite reads both with the schema
-  SourceSpec chosen_;   // at CREATE
-  SchemaFact sound_triggers_;
+  std::string suffix_;           // of the triggers; SQLite reads both with the schema
+  SourceSpec chosen_;            // at CREATE
   SchemaFact stored_names_;      // that they are the triggers' names
   bool may_be_renamed_ = false;  // I4: true until a trigger writes in this transaction
 };

@@ -7,7 +7,6 @@
 #include "core/filter/kind.hpp"
 
 #include "ext/filter/store.hpp"
-#include "ext/sqlite/schema_rows.hpp"
 #include "ext/sqlite/statement.hpp"
 
 namespace cuckoo {
@@ -106,41 +105,6 @@ void expect_columns(sqlite3* db, const std::string& schema, const SourceSpec& so
                      " source its name again");
     }
   }
-}
-
-// Reads the names from a trigger that create_triggers() wrote, and in which SQLite renamed them:
-//   CREATE TRIGGER "…" AFTER INSERT ON "…" WHEN new."column" IS NOT NULL …, for a plain source;
-//   … FROM "…_source_row_…"(new."a", new."b") … for any other.
-// `row` is "new" or "old", as the trigger calls it.
-bool learn_names(std::string_view trigger, const char* row, const std::string& row_table,
-                 SourceSpec& source) {
-  const bool plain = source.is_plain();
-  const size_t wanted = plain ? 1 : source.columns.size();
-  std::vector<std::string> names;
-  bool inside = false;
-  while (names.size() < wanted) {
-    const std::optional<SqlToken> token = take_token(trigger);
-    if (!token) {
-      return false;
-    }
-    std::string_view text = token->text;
-    inside =
-        inside || (plain ? equal_names(text, "when")
-                         : token->kind == SqlToken::Kind::kName && take_name(text) == row_table);
-    if (inside && equal_names(token->text, row) && trigger.starts_with('.')) {
-      trigger.remove_prefix(1);
-      const std::optional<SqlToken> name = take_token(trigger);
-      std::string_view quoted = name ? name->text : std::string_view();
-      names.push_back(take_name(quoted));
-    }
-  }
-  if (plain) {
-    source.keys[0] = sql_text(R"("%w")", names[0].c_str());
-  }
-  for (size_t i = 0; i < source.columns.size(); ++i) {
-    source.columns[i].now = names[i];
-  }
-  return true;
 }
 
 }  // namespace
@@ -272,36 +236,19 @@ FilterSource::Stored FilterSource::stored() const {
   return stored;
 }
 
-SourceSpec FilterSource::spec() const {
-  const Stored now = stored();
-  SourceSpec source = now.source;
-  for (const auto& [event, row] : {std::pair("insert", "new"), {"delete", "old"}}) {
-    SchemaRows rows(db(), store_.schema(), "type = 'trigger'");
-    if (rows.find(own_name(event, now.suffix))) {
-      SourceSpec renamed = source;
-      if (learn_names(rows.sql(), row, own_name("row", now.suffix), renamed)) {
-        renamed.table = rows.table();
-        return renamed;
-      }
-    }
-  }
-  return source;
-}
-
-bool FilterSource::store_names() {
-  Stored now = stored();
-  const SourceSpec renamed = spec();
-  if (source_text(renamed) == source_text(now.source) &&
-      column_list(renamed, "") == column_list(now.source, "")) {
+bool FilterSource::store_names(const Found& found) {
+  Stored now = found.stored;
+  if (source_text(found.source) == source_text(now.source) &&
+      column_list(found.source, "") == column_list(now.source, "")) {
     return false;
   }
-  now.source = renamed;
+  now.source = found.source;
   store(now);
   return true;
 }
 
 void FilterSource::for_each_row(const RowVisitor& visit) const {
-  const SourceSpec from = spec();
+  const SourceSpec from = look().source;
   const std::string& schema = store_.schema();
   try {
     expect_columns(db(), schema, from);
@@ -319,7 +266,9 @@ void FilterSource::for_each_row(const RowVisitor& visit) const {
   }
 }
 
-std::string FilterSource::name() const { return shown(store_.schema(), spec()); }
+std::string FilterSource::name(const Found& found) const {
+  return shown(store_.schema(), found.source);
+}
 
 std::optional<SourceSpec> source_of(sqlite3* db, const std::string& schema,
                                     const std::string& filter) {
@@ -327,7 +276,7 @@ std::optional<SourceSpec> source_of(sqlite3* db, const std::string& schema,
   if (!store.read_options().contains("source")) {
     return std::nullopt;
   }
-  return FilterSource(store, {}).spec();
+  return FilterSource(store, {}).look().source;
 }
 
 }  // namespace cuckoo

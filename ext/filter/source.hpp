@@ -87,29 +87,34 @@ class FilterSource {
   using RowVisitor = std::function<void(std::span<sqlite3_value*> keys)>;
   void for_each_row(const RowVisitor& visit) const;
 
-  // Returns the source as its insert trigger names it, else as the option does. Throws SqlError.
-  SourceSpec spec() const;
-  std::string name() const;  // "main.users(email)", for messages
-
-  void create_triggers();
-  void drop_triggers();
-  // Stores the names that SQLite has renamed in the triggers, so the triggers may be dropped.
-  // Returns false if they are stored already.
-  bool store_names();
-  void detach_triggers();  // drops them; create_triggers() makes them again, under another name too
   enum class Triggers {
     kInPlace,   // all of them, since the filter made them
     kGone,      // at least one is missing
     kUnsealed,  // all are there, but they may have missed changes (source_row.hpp)
   };
-  Triggers triggers() const;
-  // Returns the name of a trigger on the source that is newer than these, so that SQLite runs it
-  // before them; empty if there is none.
-  std::string newer_trigger() const;
+  // What one reading of sqlite_schema tells of the filter and its source.
+  struct Found {
+    Stored stored;
+    SourceSpec source;  // as the insert trigger names it, else as the option does
+    Triggers triggers = Triggers::kGone;
+    std::vector<std::string> newer;  // triggers on the source that are newer than the filter's
+    std::vector<std::string> drops;  // statements that drop what the filter made, with any suffix
+    bool leftovers = false;          // a schema that was replayed left some of another suffix
+  };
+  Found look() const { return look(stored()); }  // throws SqlError
+  // Returns the first newer trigger that is no other filter's: SQLite runs it before these; empty
+  // if there is none.
+  std::string newer_trigger(const Found& found) const;
+  std::string name(const Found& found) const;  // "main.users(email)", for messages
+
+  void create_triggers();
+  void drop_triggers() const { drop(look({})); }  // also if what is stored is damaged
+  // Stores the names that SQLite has renamed in the triggers, so the triggers may be dropped.
+  // Returns false if they are stored already.
+  bool store_names() { return store_names(look()); }
+  void detach_triggers();  // drops them; create_triggers() makes them again, under another name too
   // Throws if they are not in place. Returns false if the schema is being changed.
   [[nodiscard]] bool check_triggers() const;
-  // Returns whether a schema that was replayed left triggers of another suffix.
-  bool has_leftovers() const;
 
  private:
   sqlite3* db() const noexcept { return store_.db(); }
@@ -117,14 +122,10 @@ class FilterSource {
   std::string own_name(const char* what, const std::string& suffix) const {
     return store_.table() + "_source_" + what + "_" + suffix;
   }
-  std::vector<std::string> trigger_names(const Stored& stored) const;
+  Found look(Stored stored) const;
+  void drop(const Found& found) const;
+  bool store_names(const Found& found);
   bool is_of_other_filter(const std::string& name) const;
-  // What the schema has of this filter, with any suffix.
-  struct Own {
-    SourceName name;
-    std::string drop;  // the statement
-  };
-  std::vector<Own> own_objects() const;
   void create_plain_triggers(const SourceColumn& from, const std::string& of, const Stored& stored);
   void create_computing_triggers(const SourceSpec& from, const std::string& of,
                                  const Stored& stored);

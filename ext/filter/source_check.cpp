@@ -132,16 +132,18 @@ void check_source(LiveFilter& live, const CheckedSource& source) {
   if (found.missing == 0 && !surplus) {
     return;
   }
+  const FilterSource::Found schema = from.look();
+  const std::string name = from.name(schema);
   std::string text = live.table() + ": it ";
   if (found.missing != 0) {
     text += "lacks " + std::to_string(found.missing) + " of the " + std::to_string(found.keys) +
-            " values of its source " + from.name() + (surplus ? ", and " : "");
+            " values of its source " + name + (surplus ? ", and " : "");
   }
   if (surplus) {
-    text += "holds " + std::to_string(found.surplus) + " that its source " + from.name() +
-            " does not have";
+    text +=
+        "holds " + std::to_string(found.surplus) + " that its source " + name + " does not have";
   }
-  if (const std::string newer = source.triggers ? from.newer_trigger() : ""; !newer.empty()) {
+  if (const std::string newer = source.triggers ? from.newer_trigger(schema) : ""; !newer.empty()) {
     text += "; trigger " + newer + " is newer than the filter's and runs before them";
   }
   throw SqlError(SQLITE_ERROR, text + "; " + command_text(live.table(), "rebuild") + " mends it");

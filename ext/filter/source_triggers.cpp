@@ -34,11 +34,47 @@ constexpr char kDeleteTrigger[] =
     "CREATE TRIGGER \"%w\".\"%w\" AFTER DELETE ON \"%w\" WHEN old.\"%w\" IS NOT NULL"
     " BEGIN INSERT INTO \"%w\"(\"%w\", \"%w\") VALUES ('delete %s', old.\"%w\"); END";
 
+// Reads the names from a trigger that create_triggers() wrote, and in which SQLite renamed them:
+//   CREATE TRIGGER "…" AFTER INSERT ON "…" WHEN new."column" IS NOT NULL …, for a plain source;
+//   … FROM "…_source_row_…"(new."a", new."b") … for any other.
+// `row` is "new" or "old", as the trigger calls it.
+bool learn_names(std::string_view trigger, const char* row, const std::string& row_table,
+                 SourceSpec& source) {
+  const bool plain = source.is_plain();
+  const size_t wanted = plain ? 1 : source.columns.size();
+  std::vector<std::string> names;
+  bool inside = false;
+  while (names.size() < wanted) {
+    const std::optional<SqlToken> token = take_token(trigger);
+    if (!token) {
+      return false;
+    }
+    std::string_view text = token->text;
+    inside =
+        inside || (plain ? equal_names(text, "when")
+                         : token->kind == SqlToken::Kind::kName && take_name(text) == row_table);
+    if (inside && equal_names(token->text, row) && trigger.starts_with('.')) {
+      trigger.remove_prefix(1);
+      const std::optional<SqlToken> name = take_token(trigger);
+      std::string_view quoted = name ? name->text : std::string_view();
+      names.push_back(take_name(quoted));
+    }
+  }
+  if (plain) {
+    source.keys[0] = sql_text(R"("%w")", names[0].c_str());
+  }
+  for (size_t i = 0; i < source.columns.size(); ++i) {
+    source.columns[i].now = names[i];
+  }
+  return true;
+}
+
 }  // namespace
 
 void FilterSource::create_triggers() {
-  const SourceSpec from = spec();
-  const Stored now = stored();
+  const Found found = look();
+  const SourceSpec& from = found.source;
+  const Stored& now = found.stored;
   const std::vector<ColumnInfo> all = columns_of(db(), store_.schema(), from.table);
   // A generated column changes even if no statement names it. A column that is the rowid also
   // changes by the names rowid, oid and _rowid_. In both cases the update trigger has no OF. A list
@@ -141,35 +177,57 @@ void FilterSource::create_computing_triggers(const SourceSpec& from, const std::
   }
 }
 
-std::vector<std::string> FilterSource::trigger_names(const Stored& stored) const {
-  std::vector<std::string> names;
-  for (const char* event : kEvents) {
-    names.push_back(own_name(event, stored.suffix));
-  }
-  names.resize(stored.removes ? names.size() : names.size() - 1);
-  return names;
-}
-
 // Reads the rows of the schema in the order in which SQLite made them.
-FilterSource::Triggers FilterSource::triggers() const {
-  const Stored now = stored();
-  const std::vector<std::string> own = trigger_names(now);
+FilterSource::Found FilterSource::look(Stored stored) const {
+  Found found{std::move(stored), {}, Triggers::kGone, {}, {}, false};
+  const Stored& now = found.stored;
+  found.source = now.source;
+  const std::string insert = own_name("insert", now.suffix);
+  const std::string remove = own_name("delete", now.suffix);
+  std::vector<std::string> own = {insert, own_name("update", now.suffix)};
+  if (now.removes) {
+    own.push_back(remove);
+  }
   const std::string seal = own_name("row", now.suffix);
-  size_t found = 0;
+  size_t in_place = 0;
   bool sealed = false;
+  bool learned = false;
+  std::string table;  // of the triggers
   SchemaRows rows(db(), store_.schema(), "type IN ('trigger', 'table')");
   while (rows.next()) {
-    if (rows.is_named(own)) {
-      ++found;
+    const bool trigger = rows.is_trigger();
+    if (trigger && rows.is_named(own)) {
+      ++in_place;
       sealed = false;  // the trigger was made after the seal
-    } else if (rows.is_named(seal) && SourceRow::is_made_by(rows.sql())) {
+      table = rows.table();
+      if (rows.is_named(insert) || (rows.is_named(remove) && !learned)) {
+        SourceSpec renamed = now.source;
+        if (learn_names(rows.sql(), rows.is_named(insert) ? "new" : "old", seal, renamed)) {
+          renamed.table = table;
+          found.source = std::move(renamed);
+          learned = true;
+        }
+      }
+    } else if (!trigger && rows.is_named(seal) && SourceRow::is_made_by(rows.sql())) {
       sealed = true;
+    } else if (trigger && in_place != 0 && rows.is_of_table(table)) {
+      found.newer.push_back(rows.name());
+    }
+    const std::optional<SourceName> name = SourceName::parse(rows.name());
+    if (name && equal_names(name->filter, store_.table()) &&
+        (trigger
+             ? std::find(std::begin(kEvents), std::end(kEvents), name->what) != std::end(kEvents)
+             : name->what == "row" && SourceRow::is_made_by(rows.sql()))) {
+      found.drops.push_back(
+          sql_text(trigger ? R"(DROP TRIGGER "%w"."%w")" : R"(DROP TABLE "%w"."%w")",
+                   store_.schema().c_str(), rows.name().c_str()));
+      found.leftovers = found.leftovers || name->suffix != now.suffix;
     }
   }
-  if (found != own.size()) {
-    return Triggers::kGone;
-  }
-  return sealed ? Triggers::kInPlace : Triggers::kUnsealed;
+  found.triggers = in_place != own.size() ? Triggers::kGone
+                   : sealed               ? Triggers::kInPlace
+                                          : Triggers::kUnsealed;
+  return found;
 }
 
 // Returns whether another filter over the same source made the trigger.
@@ -179,65 +237,30 @@ bool FilterSource::is_of_other_filter(const std::string& name) const {
          parsed->is_used(db(), store_.schema());
 }
 
-std::string FilterSource::newer_trigger() const {
-  const std::string table = spec().table;
-  const std::vector<std::string> own = trigger_names(stored());
-  bool older = true;  // the trigger of this row is older than all of ours
-  SchemaRows rows(db(), store_.schema(), "type = 'trigger'");
-  while (rows.next()) {
-    if (rows.is_named(own)) {
-      older = false;
-    } else if (!older && rows.is_of_table(table) && !is_of_other_filter(rows.name())) {
-      return rows.name();
-    }
-  }
-  return {};
+std::string FilterSource::newer_trigger(const Found& found) const {
+  const auto newer =
+      std::find_if(found.newer.begin(), found.newer.end(),
+                   [this](const std::string& trigger) { return !is_of_other_filter(trigger); });
+  return newer == found.newer.end() ? std::string() : *newer;
 }
 
-std::vector<FilterSource::Own> FilterSource::own_objects() const {
-  std::vector<Own> all;
-  SchemaRows rows(db(), store_.schema(), "type IN ('trigger', 'table')");
-  while (rows.next()) {
-    std::optional<SourceName> name = SourceName::parse(rows.name());
-    if (!name || !equal_names(name->filter, store_.table())) {
-      continue;
-    }
-    const bool row = name->what == "row" && SourceRow::is_made_by(rows.sql());
-    const bool event =
-        std::find(std::begin(kEvents), std::end(kEvents), name->what) != std::end(kEvents);
-    if (row || (event && !rows.is_of_table(rows.name()))) {  // no table that has a trigger's name
-      all.push_back(
-          {std::move(*name), sql_text(row ? R"(DROP TABLE "%w"."%w")" : R"(DROP TRIGGER "%w"."%w")",
-                                      store_.schema().c_str(), rows.name().c_str())});
-    }
-  }
-  return all;
-}
-
-bool FilterSource::has_leftovers() const {
-  const std::string suffix = stored().suffix;
-  const std::vector<Own> all = own_objects();
-  return std::any_of(all.begin(), all.end(),
-                     [&suffix](const Own& one) { return one.name.suffix != suffix; });
-}
-
-// Drops those with another suffix, too.
-void FilterSource::drop_triggers() {
-  for (const Own& one : own_objects()) {
-    execute(db(), one.drop);
+void FilterSource::drop(const Found& found) const {
+  for (const std::string& statement : found.drops) {
+    execute(db(), statement);
   }
 }
 
 // Stores in the option the names that only the triggers knew, and drops the triggers.
 void FilterSource::detach_triggers() {
-  (void)store_names();
-  drop_triggers();
+  const Found found = look();
+  (void)store_names(found);
+  drop(found);
 }
 
 bool FilterSource::check_triggers() const {
   Triggers found = Triggers::kInPlace;
   try {
-    found = triggers();
+    found = look().triggers;
   } catch (const SqlError& error) {
     if (!may_be_amid_ddl(error.code())) {
       throw;

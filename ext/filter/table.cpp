@@ -70,12 +70,13 @@ void FilterTable::rename(const std::string& name) {
   }
 }
 
+// SQLite plans statements anew if the schema changes, or if a collation is replaced.
 bool FilterTable::best_index(sqlite3_index_info* info) {
-  source_.check_triggers();
-  if (key_.domain().form.collations != 0) {  // SQLite plans statements anew if one is replaced
-    collations_.update(db_, live_->schema(), true, [this] {
+  if (live_->follows_source() || key_.domain().form.collations != 0) {
+    checked_.update(db_, live_->schema(), true, [this] {
+      const bool sound = source_.check_triggers();
       key_.refuse_replaced_collations(db_);
-      return true;
+      return sound;
     });
   }
   binary_probes_.forget_ended();

@@ -88,7 +88,7 @@ class FilterTable : public StoredTable<LiveFilter> {
   DeclaredSource source_;
   RowWriter rows_;
   BinaryProbes binary_probes_;
-  SchemaFact collations_;  // that they are SQLite's own
+  SchemaFact checked_;  // that the triggers are sound, and the collations SQLite's own
   std::unique_ptr<TupleRow> spare_row_;
 };
 

@@ -17,7 +17,7 @@ namespace cuckoo {
 class SchemaRows {
  public:
   SchemaRows(sqlite3* db, const std::string& schema, const char* condition)
-      : select_(db, sql_text("SELECT name, tbl_name, sql, rootpage FROM \"%w\".sqlite_schema"
+      : select_(db, sql_text("SELECT name, tbl_name, sql, rootpage, type FROM \"%w\".sqlite_schema"
                              " WHERE %s ORDER BY rowid",
                              schema.c_str(), condition)) {}
 
@@ -38,6 +38,7 @@ class SchemaRows {
                        [this](const std::string& name) { return is_named(name); });
   }
   bool is_of_table(const std::string& table) const { return equals(kTable, table); }
+  bool is_trigger() const { return select_.text(kType) == "trigger"; }
   std::string name() const { return select_.text(kName); }
   std::string table() const { return select_.text(kTable); }
   std::string sql() const { return select_.text(kSql); }
@@ -45,7 +46,7 @@ class SchemaRows {
   int64_t root_page() const noexcept { return select_.integer(kRootPage); }
 
  private:
-  enum : int { kName, kTable, kSql, kRootPage };
+  enum : int { kName, kTable, kSql, kRootPage, kType };
 
   bool equals(int column, const std::string& text) const {
     return sqlite3_stricmp(select_.text(column).c_str(), text.c_str()) == 0;
