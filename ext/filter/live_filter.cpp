@@ -30,12 +30,12 @@ void LiveFilter::create(FilterOptions options) {
   store_options(store_, options, key_form_);
   throw_if(table(), filter->flush());
   set_filter(std::move(filter));
-  writing_ = current_ = created_ = true;  // SQLite calls no xBegin for the transaction of a CREATE
+  note_created();
 }
 
 void LiveFilter::finish_create() {
   flush();
-  announced_ = false;
+  birth_ = Birth::kUnannounced;
 }
 
 // --- freshness -----------------------------------------------------------------------------------
@@ -50,8 +50,9 @@ void LiveFilter::adopt_options() noexcept {
   const FilterOptions& options = filter_->options();
   seed_ = options.seed;
   hash_mask_ = logged_hash(~uint64_t{0}, options.width);
-  legacy_ = traits_of(options.spec.kind).pairs;
-  plain_keys_ = !legacy_ && key_form_.columns == 1;
+  hashing_ = traits_of(options.spec.kind).pairs ? Hashing::kPairs
+             : key_form_.columns > 1            ? Hashing::kTuples
+                                                : Hashing::kPlain;
 }
 
 // A key of several columns needs no collation here: it is one BLOB, made with its collations.
@@ -64,7 +65,9 @@ void LiveFilter::declare_key(const KeyForm& form, std::vector<std::string> names
   const ColumnDomain first = KeyDomain(form, 0).column(0);
   key_affinity_ = first.affinity;
   collation_ = form.columns == 1 ? first.collation : Collation::kBinary;
-  plain_keys_ = !legacy_ && form.columns == 1;
+  if (filter_ != nullptr) {
+    adopt_options();
+  }
 }
 
 void LiveFilter::look_at_storage() {
@@ -73,21 +76,21 @@ void LiveFilter::look_at_storage() {
     throw SqlError(*damage_);
   }
   carry_out_rollback();
-  if (usable() && has_own_name() && (changed_ || filter_->pending())) {
-    current_ = writing_;
+  if (usable() && has_own_name() && (is_changed() || filter_->pending())) {
+    note_current();
     return;
   }
   const DataVersion version = data_version();
-  const bool stale =
-      !usable() || provisional_ || !has_own_name() || !version.is_same(seen_version_);
+  const bool stale = !usable() || !has_own_name() || !version.is_same(seen_version_);
   if (stale || written_amid()) {
     const uint64_t before = stale ? 0 : filter_->newest().history();
     reload();
-    seen_version_ = version;
     // If nothing was written amid the transaction, memory is what a roll-back would leave, too.
-    provisional_ = reads_provisionally() && (stale || filter_->newest().history() != before);
+    const bool provisional =
+        reads_provisionally() && (stale || filter_->newest().history() != before);
+    seen_version_ = provisional ? DataVersion() : version;
   }
-  current_ = writing_;
+  note_current();
 }
 
 std::unique_ptr<segments::FilterWindow> LiveFilter::stored_filter() {
@@ -159,7 +162,7 @@ void LiveFilter::add_types_of(const KeyView& key, uint64_t& types) const noexcep
 }
 
 bool LiveFilter::contains(const KeyView& key) {
-  if (!legacy_) {
+  if (!legacy()) {
     return contains(hash_of(key));
   }
   ++probes_;
@@ -169,7 +172,7 @@ bool LiveFilter::contains(const KeyView& key) {
 }
 
 bool LiveFilter::holds(const KeyView& key) {
-  if (!legacy_) {
+  if (!legacy()) {
     return load_and_probe(hash_of(key));
   }
   if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
@@ -179,7 +182,7 @@ bool LiveFilter::holds(const KeyView& key) {
 }
 
 uint64_t LiveFilter::count(const KeyView& key) {
-  if (legacy_) {
+  if (legacy()) {
     return contains(key) ? 1 : 0;
   }
   return value_or_throw(table(), filter_->count(hash_of(key)));
@@ -221,7 +224,7 @@ void LiveFilter::replace_by(FilterOptions options,
 }
 
 void LiveFilter::insert(const KeyView& key) {
-  if (legacy_) {
+  if (legacy()) {
     insert_pair(key);
   } else {
     insert_hash(hash_of(key), key);
@@ -232,7 +235,7 @@ void LiveFilter::insert_integer(int64_t integer) {
   KeyView key;
   key.type = SQLITE_INTEGER;
   key.integer = integer;
-  if (legacy_) {
+  if (legacy()) {
     insert_pair(key);
   } else {
     insert_hash(hash_integer(integer, seed_), key);
@@ -264,7 +267,7 @@ void LiveFilter::insert_copies(const KeyView& key, uint64_t copies) {
 }
 
 bool LiveFilter::insert_new(const KeyView& key) {
-  if (legacy_) {
+  if (legacy()) {
     const uint64_t items = filter_->items();
     insert_pair(key);  // it is a set, so a present key changes nothing
     return filter_->items() != items;
@@ -354,7 +357,7 @@ void LiveFilter::make_anew() {
     throw_if(table(), filter->create_anew());
     set_filter(std::move(filter));
   });
-  current_ = writing_;
+  note_current();
 }
 
 void LiveFilter::rotate(std::optional<uint64_t> number) {
@@ -364,7 +367,7 @@ void LiveFilter::rotate(std::optional<uint64_t> number) {
 void LiveFilter::resize(uint64_t capacity) {
   change([&]() -> Status {
     segments::FilterFile& newest = filter_->newest();
-    if (legacy_) {
+    if (legacy()) {
       return invalid(
           "hash = murmur2 keeps no hashes to rebuild from; make the table with a source");
     }
@@ -418,7 +421,7 @@ void LiveFilter::write_beside(const std::function<Status()>& write) {
   const Changing changing(*this);
   expect_changeable(filter_->options().page_bytes);
   const Status status = write();
-  changed_ = false;  // so that insert_hash() asks for parts
+  phase_ = std::min(phase_, Phase::kCurrent);  // so that insert_hash() asks for parts
   LiveTable::raise(status, true);
 }
 
@@ -451,8 +454,8 @@ void LiveFilter::finish_changes() {
 void LiveFilter::commit() noexcept {
   if (filter_ != nullptr) {
     filter_->committed();
-    if (current_) {
-      see_own_commit();
+    if (phase_ >= Phase::kCurrent) {
+      see_own_version();
     }
   }
   parts_.end_transaction();
@@ -472,7 +475,6 @@ void LiveFilter::undo_to(int) noexcept {
   if (filter_ != nullptr) {
     filter_->forget();
   }
-  current_ = false;
 }
 
 }  // namespace cuckoo

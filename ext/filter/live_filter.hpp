@@ -53,7 +53,7 @@ class LiveFilter final : public LiveTable {
   void finish_create();
 
   void follow() override {
-    if (!(usable() && changed_ && has_own_name() && !damage_)) {
+    if (!(usable() && is_changed() && has_own_name() && !damage_)) {
       look_at_storage();
     }
   }
@@ -62,10 +62,10 @@ class LiveFilter final : public LiveTable {
   uint64_t seed() const noexcept { return seed_; }
   // Returns whether each key, also an integer, has one hash, and contains(hash) needs no follow().
   // False for hash = murmur2, for a key of several columns, and if memory may be out of date.
-  bool ready_for_hashes() const noexcept { return usable() && plain_keys_ && has_own_name(); }
+  bool ready_for_hashes() const noexcept { return ready_for_keys() && hashing_ == Hashing::kPlain; }
   // Returns whether contains(key) may be called without follow(), because memory is up to date.
   bool ready_for_keys() const noexcept { return usable() && has_own_name(); }
-  bool legacy() const noexcept { return legacy_; }
+  bool legacy() const noexcept { return hashing_ == Hashing::kPairs; }
   // Sets the key, as its columns are declared. The stored options must agree.
   void declare_key(const KeyForm& form, std::vector<std::string> names);
   const KeyForm& key_form() const noexcept { return key_form_; }
@@ -203,8 +203,12 @@ class LiveFilter final : public LiveTable {
   // copied from filter_'s options for probes
   uint64_t seed_ = 0;
   uint64_t hash_mask_ = 0;
-  bool legacy_ = false;
-  bool plain_keys_ = true;
+  enum class Hashing : uint8_t {
+    kPlain,   // a key of one column has one hash
+    kTuples,  // a key of several columns has one hash, as one BLOB
+    kPairs,   // hash = murmur2: each key has two
+  };
+  Hashing hashing_ = Hashing::kPlain;
   uint64_t probes_ = 0;
   uint64_t positives_ = 0;
 };

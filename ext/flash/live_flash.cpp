@@ -51,7 +51,7 @@ void LiveFlash::create(const FlashOptions& options) {
   expect(flash_->format());
   mounted_ = true;  // with flushed_blocks_ 0, because nothing was flushed yet
   flush();
-  writing_ = current_ = created_ = true;  // SQLite calls no xBegin for the transaction of a CREATE
+  note_created();
   flash_->mark(-1);
 }
 
@@ -92,25 +92,24 @@ void LiveFlash::follow() {
   expect_own_name();
   carry_out_rollback();
   expect_whole();
-  if (mounted_ && !recheck_ && has_own_name() && (changed_ || pending())) {
+  if (mounted_ && !recheck_ && has_own_name() && (is_changed() || pending())) {
     return;
   }
   const DataVersion version = data_version();
-  if (!mounted_ || recheck_ || provisional_ || !has_own_name() || !version.is_same(seen_version_) ||
+  if (!mounted_ || recheck_ || !has_own_name() || !version.is_same(seen_version_) ||
       written_amid()) {
     reload();
-    seen_version_ = version;
+    seen_version_ = reads_provisionally() ? DataVersion() : version;
     recheck_ = false;
-    provisional_ = reads_provisionally();
   }
-  if (writing_ && !current_) {
+  if (phase_ == Phase::kBegun) {
     if (marks() == 0 && !marks_lost_) {
       flash_->mark(-1);
       if (last_savepoint_ >= 0) {
         flash_->mark(last_savepoint_);
       }
     }
-    current_ = true;
+    note_current();
   }
 }
 
@@ -275,7 +274,7 @@ void LiveFlash::format_anew() {
   mounted_ = marks_lost_ = true;
   flushed_state_ = flushed_blocks_ = 0;
   recheck_ = false;
-  current_ = writing_;
+  note_current();
 }
 
 void LiveFlash::collect() {
@@ -363,8 +362,8 @@ void LiveFlash::finish_changes() {
 }
 
 void LiveFlash::commit() noexcept {
-  if (current_ && mounted_) {
-    see_own_commit();
+  if (phase_ >= Phase::kCurrent && mounted_) {
+    see_own_version();
   }
   end_marks();
   end_transaction();
@@ -392,7 +391,7 @@ void LiveFlash::undo_to(int savepoint) noexcept {
   }
   if (mark < marks()) {
     undo(mark);
-  } else if (created_) {
+  } else if (birth_ != Birth::kEarlier) {
     close();  // the savepoint is older than the CREATE
   } else if (marks() != 0) {
     undo(0);

@@ -13,7 +13,7 @@ LiveRing::LiveRing(Connection& connection, const std::string& schema, const std:
 void LiveRing::create(const RingOptions& options) {
   const KeepLastRowid keep(store_.db());
   store_.create(options);
-  writing_ = true;  // SQLite calls no xBegin for the transaction of a CREATE
+  phase_ = Phase::kBegun;  // SQLite calls no xBegin for the transaction of a CREATE
 }
 
 RingRecord LiveRing::stored_record(const ShadowStore::HeldRecord& held) const {
@@ -29,7 +29,7 @@ void LiveRing::follow() {
   expect_own_name();
   carry_out_rollback();
   const DataVersion version = data_version();
-  if (current() && !provisional_ && version.is_same(seen_version_) && !written_amid()) {
+  if (current() && version.is_same(seen_version_) && !written_amid()) {
     return;
   }
   read_config([this] {
@@ -48,8 +48,8 @@ void LiveRing::follow() {
     ring_ = std::move(loaded);
     seen_ = record_.encode();
   });
-  seen_version_ = version;
-  provisional_ = sqlite3_txn_state(store_.db(), schema().c_str()) == SQLITE_TXN_WRITE;
+  const bool writes = sqlite3_txn_state(store_.db(), schema().c_str()) == SQLITE_TXN_WRITE;
+  seen_version_ = writes ? DataVersion() : version;
   stale_ = false;
 }
 
@@ -89,7 +89,7 @@ void LiveRing::change(std::string_view name, Change&& change, Write&& write) {
     record_.slot_digest = ring_->slots().digest();
     store_.write_record(record_);
     seen_ = record_.encode();
-    provisional_ = true;
+    seen_version_ = {};
   } catch (const SqlError& error) {  // I3
     ring_.reset();
     throw SqlError(undoing_code(error.code()), table() + ": " + error.message());

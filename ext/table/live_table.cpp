@@ -20,7 +20,7 @@ void LiveTable::drop_instance() noexcept {
     // The object's statements are finalized when it is destroyed, not here, because one of them may
     // be the caller, which prepares itself anew. No statement can run here, so root_ stays as
     // note_place() left it.
-    closed_ = retired_ = true;
+    service_ = Service::kClosed;
     connection_.forget(*this);
   }
 }
@@ -39,7 +39,7 @@ ReadTransaction LiveTable::kept_transaction() {
 
 void LiveTable::keep_transaction(ReadTransaction transaction) noexcept {
   transaction.end();
-  if (closed_ || retired_ || !transaction) {
+  if (!has_own_name() || !transaction) {
     return;
   }
   for (ReadTransaction& kept : transactions_) {
@@ -66,9 +66,9 @@ void LiveTable::destroy() {
 }
 
 void LiveTable::retire() {
-  retired_ = true;
+  service_ = std::max(service_, Service::kRetired);
   transactions_ = {};
-  changed_ = false;
+  phase_ = std::min(phase_, Phase::kCurrent);
   note_place();
 }
 
@@ -111,10 +111,10 @@ void LiveTable::look_for_name() const {
 // began later would not see it. Also refuses a statement whose transaction has ended, as SQLite
 // does.
 void LiveTable::expect_writable() const {
-  if (retired_) {
+  if (!has_own_name()) {
     throw SqlError(SQLITE_LOCKED, table() + ": it was changed by DDL while it was written to");
   }
-  if (!writing_) {  // SQLite would tell us of no COMMIT, and of no other roll-back
+  if (phase_ == Phase::kIdle) {  // SQLite would tell us of no COMMIT, and of no other roll-back
     throw SqlError(SQLITE_ABORT_ROLLBACK,
                    table() + ": a function of this statement rolled its transaction back");
   }
@@ -141,7 +141,7 @@ void LiveTable::flush(FlushBefore next) {
 }
 
 void LiveTable::sync() {
-  if (!retired_) {  // C7
+  if (has_own_name()) {  // C7
     carry_out_rollback();
     finish_changes();
     flush(FlushBefore::kCommit);
@@ -175,7 +175,7 @@ void LiveTable::rollback_to(int number) noexcept {
 
 void LiveTable::undo_noted() noexcept {
   const int savepoint = std::exchange(rolled_back_to_, kNowhere);
-  changed_ = false;  // perhaps nothing is left of the changes
+  phase_ = std::min(phase_, Phase::kBegun);
   if (savepoint == kBeginning) {
     undo_transaction();
   } else {
@@ -201,12 +201,20 @@ bool LiveTable::DataVersion::is_same(const DataVersion& other) const noexcept {
   return number == other.number && vfs == other.vfs && std::strcmp(vfs->zName, "memdb") != 0;
 }
 
-void LiveTable::see_own_commit() noexcept {
-  provisional_ = guard([](const char*) {}, [this] { seen_version_ = data_version(); }) != SQLITE_OK;
+void LiveTable::see_own_version() noexcept {
+  seen_version_ = {};
+  (void)guard([](const char*) {}, [this] { seen_version_ = data_version(); });
+}
+
+void LiveTable::note_created() noexcept {
+  phase_ = Phase::kCurrent;
+  birth_ = Birth::kUnannounced;
+  see_own_version();
 }
 
 bool LiveTable::reads_provisionally() const noexcept {
-  return !writing_ && sqlite3_txn_state(store_.db(), schema().c_str()) == SQLITE_TXN_WRITE;
+  return phase_ == Phase::kIdle &&
+         sqlite3_txn_state(store_.db(), schema().c_str()) == SQLITE_TXN_WRITE;
 }
 
 bool LiveTable::written_amid() const noexcept {
@@ -250,7 +258,7 @@ void LiveTable::raise_failure(const Status& status, bool half_done) const {
 // savepoint for it and asks. Then a roll-back of the CREATE drops the pending changes, too. Without
 // this, such a table would go on writing.
 void LiveTable::announce() {
-  announced_ = true;
+  birth_ = Birth::kAnnounced;
   execute(store_.db(), sql_text(R"(INSERT INTO "%w"."%w_config" SELECT 0, 0 WHERE 0)",
                                 schema().c_str(), table().c_str()));
 }

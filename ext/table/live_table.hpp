@@ -75,19 +75,23 @@ class LiveTable {
   void add_instance() noexcept { ++instances_; }
   void drop_instance() noexcept;
   // For a reader that keeps this longer than SQLite keeps its instances (C8).
-  void note_place();  // throws SqlError
-  bool closed() const noexcept { return closed_; }
+  void note_place();             // throws SqlError
   void note_planned() noexcept;  // SQLite plans a statement on an instance
   // Returns whether a transaction writes this table, which still has its name. A table that this
   // transaction made, with nothing pending, does not count: SQLite may undo its CREATE without
   // telling us. Pending changes were announced (announce()), so SQLite does tell us of those.
-  bool is_written() const noexcept { return writing_ && !closed_ && (!created_ || pending()); }
+  bool is_written() const noexcept {
+    return phase_ != Phase::kIdle && service_ != Service::kClosed &&
+           (birth_ == Birth::kEarlier || pending());
+  }
   // Makes the table write nothing more, because another table has its name now.
   virtual void orphan() noexcept = 0;
 
   // Returns whether memory is still as follow() left it. The read transaction has been open since
   // then, so no other connection can have changed anything.
-  bool still_followed() const noexcept { return !retired_ && !provisional_ && !rolled_back(); }
+  bool still_followed() const noexcept {
+    return has_own_name() && seen_version_.vfs != nullptr && !rolled_back();
+  }
   // Brings memory up to date, cheaply if it is. Throws SqlError. Call it in a read transaction:
   // that of a statement on this table, or a ReadTransaction.
   virtual void follow() = 0;
@@ -103,10 +107,7 @@ class LiveTable {
   void retire();  // C7; throws SqlError
 
   // Must not fail, because DROP TABLE begins a transaction, too, and must work on a broken table.
-  void begin() noexcept {
-    writing_ = true;
-    current_ = changed_ = false;
-  }
+  void begin() noexcept { phase_ = Phase::kBegun; }
 
   void sync();  // writes pending changes; more changes and another sync() may follow
   void rollback() noexcept {
@@ -130,10 +131,10 @@ class LiveTable {
   virtual void savepoint_begun(int) {}
   virtual void savepoint_released(int) noexcept {}
 
-  bool has_own_name() const noexcept { return !retired_; }
+  bool has_own_name() const noexcept { return service_ == Service::kActive; }
   // Throws SqlError if the name means another table (C7). follow() calls it first.
   void expect_own_name() {
-    if (retired_) [[unlikely]] {
+    if (!has_own_name()) [[unlikely]] {
       look_for_name();
     }
   }
@@ -148,7 +149,8 @@ class LiveTable {
   virtual void undo_transaction() noexcept = 0;
   virtual void undo_to(int savepoint) noexcept = 0;
 
-  // What the database file looked like when it was read last.
+  // What the database file looked like when memory was read last. Empty if it was read in a write
+  // transaction that this table takes no part in, because SQLite may undo that without telling us.
   struct DataVersion {
     uint32_t number = 0;  // changes with each commit, of this or another connection
     const sqlite3_vfs* vfs = nullptr;
@@ -158,8 +160,8 @@ class LiveTable {
     bool is_same(const DataVersion& other) const noexcept;
   };
   DataVersion data_version() const;  // throws SqlError
-  // Remembers the version that our own commit made, so that follow() does not reload.
-  void see_own_commit() noexcept;
+  // Remembers the version that our own commit or CREATE made, so that follow() does not reload.
+  void see_own_version() noexcept;
   // Returns whether we read in a write transaction that this table does not take part in.
   bool reads_provisionally() const noexcept;
   // Returns whether an earlier statement of the present transaction may have written our rows. No
@@ -173,17 +175,19 @@ class LiveTable {
   // Otherwise SQLite would refuse them when they are flushed.
   void expect_room_for(uint32_t page_bytes) const;
   // Returns whether expect_changeable() would do nothing.
-  bool may_change() const noexcept { return changed_ && (announced_ || !created_); }
+  bool may_change() const noexcept { return is_changed() && birth_ != Birth::kUnannounced; }
   // Called before every change, after follow(). Asks once a transaction whether the table may be
   // written (C7) and whether its rows may be that long. Announces a table that this transaction
   // made. Throws SqlError.
   void expect_changeable(uint32_t page_bytes) {
-    if (!changed_) [[unlikely]] {
+    if (!is_changed()) [[unlikely]] {
       expect_writable();
       expect_room_for(page_bytes);
-      changed_ = true;
+      phase_ = Phase::kChanged;
     }
-    announce_once();
+    if (birth_ == Birth::kUnannounced) [[unlikely]] {
+      announce();
+    }
   }
   // Throws a failure. `half_done`: as after the first shadow write (C2).
   void raise(const Status& status, bool half_done) const {
@@ -191,8 +195,14 @@ class LiveTable {
       raise_failure(status, half_done);
     }
   }
+  bool is_changed() const noexcept { return phase_ == Phase::kChanged; }
+  // Called when memory is as the shadow tables are, in a write transaction or not.
+  void note_current() noexcept { phase_ = phase_ == Phase::kBegun ? Phase::kCurrent : phase_; }
+  // Called at CREATE, because SQLite calls no xBegin for its transaction.
+  void note_created() noexcept;
   void end_transaction() noexcept {
-    writing_ = current_ = changed_ = created_ = announced_ = false;
+    phase_ = Phase::kIdle;
+    birth_ = Birth::kEarlier;
     last_savepoint_ = kNoSavepoint;
   }
 
@@ -213,26 +223,31 @@ class LiveTable {
 
   Connection& connection_;
 
-  bool writing_ = false;    // between xBegin and the transaction's end
-  bool current_ = false;    // memory was checked in this write transaction
-  bool changed_ = false;    // this transaction changed the table, or may now; if so, writing_
-  bool created_ = false;    // this transaction made the table
-  bool announced_ = false;  // SQLite tells a created table of roll-backs to earlier savepoints
-  bool changing_ = false;   // C5
+  // How far this table is in a write transaction of its own. Each instance's calls move it on. A
+  // roll-back to a savepoint takes it back to kBegun, and the end of the transaction to kIdle.
+  // Another connection has its own; a restored backup needs that no transaction is open.
+  enum class Phase : uint8_t {
+    kIdle,     // no xBegin came
+    kBegun,    // xBegin came, or what it found in memory may be undone
+    kCurrent,  // memory was checked in this transaction, so no other connection changes anything
+    kChanged,  // this transaction changed the table, or may now
+  };
+  Phase phase_ = Phase::kIdle;
+  // Whether this transaction made the table. A roll-back of the CREATE closes it, and any other one
+  // changes nothing here. To another connection and after a restored backup, it is an earlier one.
+  enum class Birth : uint8_t {
+    kEarlier,
+    kUnannounced,  // made now; SQLite does not tell it of roll-backs to earlier savepoints
+    kAnnounced,    // made now; SQLite tells it
+  };
+  Birth birth_ = Birth::kEarlier;
+  bool changing_ = false;              // C5
   int last_savepoint_ = kNoSavepoint;  // C6: the innermost open one that SQLite told us of
   DataVersion seen_version_;
-  // Memory was read in a write transaction that this table takes no part in. SQLite may undo that
-  // without telling us.
-  bool provisional_ = false;
 
  private:
   void undo_noted() noexcept;
   [[noreturn]] void raise_failure(const Status& status, bool half_done) const;
-  void announce_once() {
-    if (created_ && !announced_) [[unlikely]] {
-      announce();
-    }
-  }
   void announce();
   void read_failed(const SqlError& error) const;
   void look_for_name() const;
@@ -249,8 +264,14 @@ class LiveTable {
   int rolled_back_to_ = kNowhere;  // C4: the outermost savepoint that was noted
 
   int instances_ = 0;
-  bool closed_ = false;
-  bool retired_ = false;
+  // It never goes back, because SQLite tells of no DDL that was undone (C7, C8). Another connection
+  // has its own.
+  enum class Service : uint8_t {
+    kActive,   // the name is this table's
+    kRetired,  // another LiveTable has the name
+    kClosed,   // no instance is left
+  };
+  Service service_ = Service::kActive;
   // The first page of the table's config, when it retired or in note_place().
   int64_t root_ = 0;
 };
