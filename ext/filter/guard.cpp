@@ -228,14 +228,30 @@ void GuardTable::compare_with_key(size_t index, const ColumnDomain& key) const {
 }
 
 // Looks at filter and table again if the schema changed. SQLite then plans every statement anew,
-// and best_index() calls this. Throws SqlError.
-void GuardTable::look() {
-  if (!looked_.update(db_, schema_, ever_looked_, [this] {
-        look_anew();
-        return true;
-      })) {
-    live_ = nullptr;
+// and best_index() calls this. Returns false if there can be no plan yet. Throws SqlError.
+bool GuardTable::look() {
+  try {
+    if (!looked_.update(db_, schema_, ever_looked_, [this] {
+          look_anew();
+          return true;
+        })) {
+      live_ = nullptr;
+    }
+    return ever_looked_;
+  } catch (const SqlError& error) {
+    if ((error.code() & 0xFF) != SQLITE_INTERRUPT) {
+      throw;
+    }
+    interrupted_ = true;  // as an error of xBestIndex it would be SQLITE_ERROR
+    return false;
   }
+}
+
+void GuardTable::plan_again() {
+  if (std::exchange(interrupted_, false)) {
+    throw SqlError(SQLITE_INTERRUPT, sqlite3_errstr(SQLITE_INTERRUPT));
+  }
+  throw SqlError(SQLITE_SCHEMA, "database schema has changed");
 }
 
 void GuardTable::look_anew() {
@@ -279,9 +295,10 @@ std::shared_ptr<LiveFilter> GuardTable::filter() {
 // --- planning ------------------------------------------------------------------------------------
 
 bool GuardTable::best_index(sqlite3_index_info* info) {
-  look();
-  if (!ever_looked_) {
+  if (!look()) {
     info->idxNum = kPlanAgain;
+    info->estimatedCost = 0;  // so that SQLite takes it
+    info->estimatedRows = 1;
     return true;
   }
   PlannedGuard planned = plan_guard(info, {table_, keys_, filter_name_, live_ != nullptr});

@@ -65,15 +65,16 @@ class GuardTable {
     GuardPlan plan;
     std::map<uint32_t, std::unique_ptr<Prepared>> prepared;
   };
-  // The number of the plan in a schema that another connection has changed. SQLite plans the
-  // statement anew when it runs.
+  // The number of a plan that could not be made, because another connection has changed the schema,
+  // or because of an interrupt. SQLite plans the statement anew when it runs.
   static constexpr int kPlanAgain = -2;
 
   [[noreturn]] void refuse_to_write() const;
   SqlError wrong(const std::string& what, int code = SQLITE_ERROR) const;
   bool has_filter() const;
   void learn_table();
-  void look();
+  bool look();
+  [[noreturn]] void plan_again();
   void look_anew();
   void compare_with_filter();
   void compare_with_key(size_t index, const ColumnDomain& key) const;
@@ -102,6 +103,7 @@ class GuardTable {
   uint64_t names_version_ = 0;  // the version in which the filter's name meant live_
   SchemaFact looked_;           // that filter and table belong together
   bool ever_looked_ = false;
+  bool interrupted_ = false;      // planning was; the next statement with kPlanAgain says so
   bool trigger_inserts_ = false;  // I5: true of the schema that looked_ saw
 
   std::vector<std::unique_ptr<Plan>> plans_;  // idxNum is a place in it

@@ -11,7 +11,7 @@ void GuardTable::Cursor::choose(int number) {
   give_back();
   number_ = -1;
   if (number == kPlanAgain) {
-    throw SqlError(SQLITE_SCHEMA, "database schema has changed");
+    table_.plan_again();
   }
   table_.refuse_self_insert();
   plan_ = table_.plans_[static_cast<size_t>(number)].get();
@@ -24,7 +24,7 @@ void GuardTable::Cursor::choose(int number) {
     const Affinity affinity = table_.key_column(0).affinity;
     asks_integers_ = plan.asked.size() == 1 && !term.list &&
                      (affinity == Affinity::kInteger || affinity == Affinity::kNumeric);
-    asked_argument_ = term.argument;
+    asked_argument_ = plan.asked[0];
   }
   lists_.resize(plan.lists.size());
   for (size_t i = 0; i < lists_.size(); ++i) {
@@ -48,7 +48,7 @@ bool GuardTable::Cursor::asks_with_values(sqlite3_value** values) const {
   const GuardPlan& plan = plan_->plan;
   return plan.asks() && std::none_of(plan.asked.begin(), plan.asked.end(), [&](int asked) {
            const GuardTerm& term = plan.terms[static_cast<size_t>(asked)];
-           return !term.list && is_null(values[term.argument]);
+           return !term.list && is_null(values[asked]);
          });
 }
 
@@ -73,7 +73,7 @@ void GuardTable::Cursor::look_up(sqlite3_value** values, bool asked) {
     if (term.list) {
       continue;
     }
-    const Fit fits = fit_of(term, values[term.argument]);
+    const Fit fits = fit_of(term, values[i]);
     if (fits == Fit::kNever) {
       return;
     }
@@ -112,9 +112,7 @@ bool GuardTable::Cursor::pushes_key(uint32_t pushed) const {
 
 bool GuardTable::Cursor::ask(sqlite3_value** values) {
   const GuardPlan& plan = plan_->plan;
-  const auto value = [&](size_t i) {
-    return values[plan.terms[static_cast<size_t>(plan.asked[i])].argument];
-  };
+  const auto value = [&](size_t i) { return values[plan.asked[i]]; };
   if (plan.asked.size() == 1) {
     return live_->contains(key_of(value(0), live_->key_affinity(), text_));
   }
@@ -134,13 +132,12 @@ void GuardTable::Cursor::copy_asked(sqlite3_value** values) {
   for (size_t i = 0; i < asked_.size(); ++i) {
     const GuardTerm& term = plan.terms[static_cast<size_t>(plan.asked[i])];
     if (!term.list) {
-      asked_[i].assign(values[term.argument], keys.column(i).affinity);
+      asked_[i].assign(values[plan.asked[i]], keys.column(i).affinity);
     }
   }
 }
 
-// Asks the filter for the current combination. The values of a list need no affinity, because fit()
-// leaves a list to SQLite if the column's affinity would convert one of its values.
+// Asks the filter for the current combination.
 bool GuardTable::Cursor::may_have_combination() {
   if (!live_->ready_for_keys()) {
     live_->follow();  // a roll-back may have come between
@@ -159,27 +156,38 @@ bool GuardTable::Cursor::may_have_combination() {
 
 // --- lists ---------------------------------------------------------------------------------------
 
-// Adds to `pushed` the lists that the statement can take. Returns false if one of these lists has
-// no value left.
+// Adds to `pushed` the lists that the statement can take. Returns false if one of the lists has no
+// value left. SQLite tests the other lists: all of them if the index does not serve these values,
+// all but the one that begins it if they make more combinations than it finds rows.
 bool GuardTable::Cursor::take_lists(sqlite3_value** values, uint32_t& pushed) {
+  const GuardPlan& plan = plan_->plan;
+  bool all = true;
+  double combinations = 1;
   for (List& list : lists_) {
-    const auto at = static_cast<size_t>(list.term);
-    list.taken = take_list(list, values[plan_->plan.terms[at].argument]);
-    if (list.taken) {
-      if (list.values.empty()) {
-        return false;
-      }
-      pushed |= uint32_t{1} << list.term;
+    list.taken = take_list(list, values[list.term]);
+    if (list.taken && list.values.empty()) {
+      return false;
     }
+    all = all && list.taken;
+    combinations *= list.term == plan.lead ? 1 : static_cast<double>(list.values.size());
+    pushed |= list.taken ? uint32_t{1} << list.term : 0;
+  }
+  const bool leads = (pushed >> plan.lead & 1) != 0;
+  for (List& list : lists_) {
+    list.taken = leads && (list.term == plan.lead || (all && combinations <= plan.lead_rows));
+    pushed &= ~(list.taken ? 0 : uint32_t{1} << list.term);
   }
   return true;
 }
 
-// Keeps the values that the table may have. Returns false if the statement can't find all rows that
-// equal one of the values.
+// Keeps the values that the table may have, as its column stores them. Returns false if the
+// statement can't find all rows that equal one of the values.
 bool GuardTable::Cursor::take_list(List& list, sqlite3_value* values) {
   const GuardPlan& plan = plan_->plan;
   const GuardTerm& term = plan.terms[static_cast<size_t>(list.term)];
+  const Affinity affinity = term.column == GuardTerm::kRowid
+                                ? Affinity::kNone
+                                : table_.table_.columns[static_cast<size_t>(term.column)].affinity;
   const auto for_each = [&](const auto& visit) {
     sqlite3_value* value = nullptr;
     int code = sqlite3_vtab_in_first(values, &value);
@@ -201,7 +209,7 @@ bool GuardTable::Cursor::take_list(List& list, sqlite3_value* values) {
   const bool is_key = plan.asked.size() == 1 && plan.asked[0] == list.term;
   if (all) {
     for_each([&](sqlite3_value* value) {
-      const KeyView key = key_of(value, Affinity::kNone, text_);
+      const KeyView key = key_of(value, affinity, text_);
       if (key.type != SQLITE_NULL && (!is_key || live_->contains(key))) {
         list.values.emplace_back().assign(key);
       }
@@ -265,7 +273,7 @@ void GuardTable::Cursor::bind(sqlite3_value** values, uint32_t pushed, uint32_t 
     if (!is_pushed) {
       continue;
     }
-    sqlite3_value* const value = values[term.argument];
+    sqlite3_value* const value = values[i];
     if ((colons >> i & 1) != 0) {
       statement_.bind(parameter, colon);
     } else if (sqlite3_value_type(value) == SQLITE_INTEGER) {

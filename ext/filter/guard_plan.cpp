@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
+#include <iterator>
 
 #include "ext/sqlite/statement.hpp"
 #include "ext/sqlite/tokens.hpp"
@@ -10,19 +10,23 @@
 namespace cuckoo {
 namespace {
 
-constexpr double kRangeShare = 4;         // one row in so many fulfils a range
-constexpr double kEqualShare = 4;         // one row in so many fulfils an equality without an index
-constexpr double kListValues = 25;        // values of an IN, as SQLite assumes them
-constexpr double kUnknownEqualRows = 10;  // rows with one value in a column that is not unique
+// One look-up by an index costs its depth and the rows that it finds, a scan costs all rows, and a
+// question to the filter saves most look-ups. A list repeats what is done for one value.
+constexpr double kCostOfFoundRow = 4;
 constexpr double kCostOfScannedRow = 3;
 // The same, of a guard whose filter could be asked if another table were read first. SQLite forgets
 // the cost of sorting where it begins with a virtual table, so such a guard would be read from end
 // to end before ORDER BY and GROUP BY, and its filter never asked. This adds that cost.
 constexpr double kCostOfUnaskedRow = 1000;
-constexpr double kCostOfFoundRow = 4;
-constexpr double kCostOfQuestion = 0.5;  // to ask the filter
-constexpr double kShareOfAsked = 0.5;    // this share of the cost remains if the filter is asked
-constexpr double kAbsentKeys = 10;       // of so many keys that are asked for, one is there
+constexpr double kShareOfAsked = 0.5;      // this share of the cost remains if the filter is asked
+constexpr double kAbsentKeys = 10;         // of so many keys that are asked for, one is there
+constexpr double kListValues = 25;         // values of an IN, as SQLite assumes them
+constexpr double kRangeShare = 4;          // one row in so many fulfils a range
+constexpr double kUnknownEqualRows = 10;   // rows with one value in a column that is not unique
+constexpr double kUnknownLeadRows = 1000;  // the same, to be compared with questions
+
+bool is_equal(GuardOperator op) noexcept { return op == GuardOperator::kEqual; }
+bool is_value(GuardOperator op) noexcept { return is_equal(op) || op == GuardOperator::kIs; }
 
 const char* sql_of(GuardOperator op) noexcept {
   constexpr const char* kSql[] = {"=?", " IS ?", "<?", "<=?", ">?", ">=?", " IS NULL"};
@@ -95,14 +99,15 @@ std::string GuardPlan::statement(const GuardedTable& table, uint32_t pushed) con
 
 namespace {
 
-// The cost of a set of conditions, by the best index for it.
-struct Estimate {
+// Constraints that are IN, and that a plan would take in addition to its terms.
+using Lists = std::vector<int>;
+
+// How a set of conditions finds rows: by an index, or by a scan.
+struct Way {
   double cost = 0;
   double rows = 0;
+  const GuardedIndex* index = nullptr;
 };
-
-// Constraints that are IN, and that a plan would take in addition to its terms.
-using Lists = std::span<const int>;
 
 class Planner {
  public:
@@ -111,20 +116,14 @@ class Planner {
 
   PlannedGuard plan() {
     take_terms();
-    cost_of_scan_ = table_.rows * (may_be_asked_later() ? kCostOfUnaskedRow : kCostOfScannedRow);
-    Estimate best = estimate({});
-    choose_lists(best);
+    const Way way = choose_way();
     choose_columns();
     choose_asked();
     choose_one_row();
-    if (plan_.asks()) {
-      best.cost *= kShareOfAsked;
-      best.rows /= kAbsentKeys;
-    }
-    info_->estimatedCost = best.cost;
-    info_->estimatedRows = static_cast<sqlite3_int64>(std::max(1.0, best.rows));
+    info_->estimatedCost = way.cost;
+    info_->estimatedRows = static_cast<sqlite3_int64>(std::clamp(way.rows, 1.0, 0x1p60));
     for (size_t i = 0; i < plan_.terms.size(); ++i) {
-      info_->aConstraintUsage[of_terms_[i]].argvIndex = plan_.terms[i].argument + 1;
+      info_->aConstraintUsage[of_terms_[i]].argvIndex = static_cast<int>(i) + 1;
     }
     PlannedGuard planned;
     planned.text = text();
@@ -134,23 +133,24 @@ class Planner {
   }
 
  private:
+  using Kind = bool (*)(GuardOperator);
+
   std::optional<GuardTerm> term_of(int i) const;
   bool has_like(int column) const;
   void take_terms();
   void add(const GuardTerm& term, int constraint);
-  void choose_lists(Estimate& best);
-  std::vector<int> lists_of_key() const;
-  void add_list(int constraint);
+  int term_on(int column, Kind kind) const;
+  bool has_list(const Lists& lists, int column) const;
+  Lists lists_of_key() const;
+  bool asks(const Lists& lists) const;
+  double rows_by(const GuardedIndex& index, const Lists& lists, double unknown) const;
+  Way way_with(const Lists& lists) const;
+  Way choose_way();
+  void add_lists(const Lists& lists, const GuardedIndex& index);
+  bool may_be_asked_later() const;
   void choose_columns();
-  int value_of(int key) const;
   void choose_asked();
   void choose_one_row();
-  bool has_list(int column, Lists lists) const;
-  bool has_term(int column, bool (*kind)(GuardOperator), Lists lists) const;
-  bool may_be_asked_later() const;
-  Estimate estimate(Lists lists) const;
-  Estimate estimate_by(const GuardedIndex& index, Lists lists) const;
-  double share_of_others(const GuardedIndex* index, size_t equal, Lists lists) const;
   std::string text() const;
   std::string name() const;
 
@@ -159,9 +159,7 @@ class Planner {
   const GuardedTable& table_;
   GuardPlan plan_;
   std::vector<int> of_terms_;  // the constraint of each term
-  std::vector<int> lists_;     // constraints that are IN
-  int arguments_ = 0;
-  double cost_of_scan_ = 0;
+  Lists lists_;                // all of them
 };
 
 std::optional<GuardTerm> Planner::term_of(int i) const {
@@ -199,10 +197,9 @@ bool Planner::has_like(int column) const {
 // Adds a term. Every term has an argument, even IS NULL, because otherwise SQLite would not know
 // that the term's place in an outer join matters to the plan.
 void Planner::add(const GuardTerm& term, int constraint) {
+  const auto key = std::find(planning_.keys.begin(), planning_.keys.end(), term.column);
   plan_.terms.push_back(term);
   of_terms_.push_back(constraint);
-  plan_.terms.back().argument = arguments_++;
-  const auto key = std::find(planning_.keys.begin(), planning_.keys.end(), term.column);
   if (key != planning_.keys.end() &&
       table_.columns[static_cast<size_t>(term.column)].affinity == Affinity::kNone) {
     plan_.terms.back().untyped_key = static_cast<int>(key - planning_.keys.begin());
@@ -210,83 +207,141 @@ void Planner::add(const GuardTerm& term, int constraint) {
 }
 
 void Planner::take_terms() {
-  constexpr int kToldApart = 32;  // SQLite can't say of later constraints whether they are an IN
+  // SQLite can't say of later constraints whether they are an IN.
+  constexpr auto kToldApart = static_cast<int>(GuardPlan::kMostTerms);
   for (int i = 0; i < std::min(info_->nConstraint, kToldApart); ++i) {
     const std::optional<GuardTerm> term = term_of(i);
-    if (!term) {
-      continue;
-    }
-    if (sqlite3_vtab_in(info_, i, -1) != 0) {
+    if (term && sqlite3_vtab_in(info_, i, -1) != 0) {
       lists_.push_back(i);
-    } else if (plan_.terms.size() < GuardPlan::kMostTerms &&
-               !(is_upper_bound(term->op) && has_like(term->column))) {
+    } else if (term && !(is_upper_bound(term->op) && has_like(term->column))) {
       add(*term, i);
     }
   }
 }
 
-// Takes an IN only if that makes the plan cheaper, because SQLite or the cursor makes a look-up for
-// each value. If SQLite passes the values one by one, it compares the rows found by a value with
-// that value alone, without the affinity of the values' column. So texts and untyped values are
-// taken as a whole list, which SQLite tests as an IN.
-void Planner::choose_lists(Estimate& best) {
-  std::vector<int> chosen;
-  for (const int i : lists_) {
-    const Estimate with = estimate({&i, 1});
-    if (with.cost < best.cost) {
-      best = with;
-      chosen = {i};
+// Returns the term of that kind on the column, preferably by its own collation; -1 if none is.
+int Planner::term_on(int column, Kind kind) const {
+  int found = -1;
+  for (size_t i = 0; i < plan_.terms.size(); ++i) {
+    const GuardTerm& term = plan_.terms[i];
+    if (term.column == column && kind(term.op) &&
+        (found < 0 ||
+         (term.own_collation && !plan_.terms[static_cast<size_t>(found)].own_collation))) {
+      found = static_cast<int>(i);
     }
   }
-  // Here the filter is asked for every combination of the values, and leaves few to be looked up.
-  if (const std::vector<int> of_key = lists_of_key(); !of_key.empty()) {
-    Estimate with = estimate(of_key);
-    with.cost = std::pow(kListValues, of_key.size()) * kCostOfQuestion + with.cost / kListValues;
-    if (with.cost < best.cost) {
-      best = with;
-      chosen = of_key;
-    }
-  }
-  for (const int constraint : chosen) {
-    add_list(constraint);
-  }
+  return found;
 }
 
-// Returns the lists that, with the terms, give a value for each column of a key of several columns.
-// Returns none if a column is left without a value, or if the terms alone suffice.
-std::vector<int> Planner::lists_of_key() const {
-  std::vector<int> lists;
-  for (size_t i = 0; i < planning_.keys.size(); ++i) {
-    if (value_of(planning_.keys[i]) >= 0) {
-      continue;
-    }
+bool Planner::has_list(const Lists& lists, int column) const {
+  return std::any_of(lists.begin(), lists.end(),
+                     [&](int list) { return info_->aConstraint[list].iColumn == column; });
+}
+
+// Returns a list for each column of the key that has no other value, as far as there are lists.
+Lists Planner::lists_of_key() const {
+  Lists lists;
+  for (const int key : planning_.keys) {
     const auto list = std::find_if(lists_.begin(), lists_.end(), [&](int one) {
-      return info_->aConstraint[one].iColumn == planning_.keys[i] && term_of(one)->own_collation;
+      return info_->aConstraint[one].iColumn == key && term_of(one)->own_collation;
     });
-    if (list == lists_.end() || !planning_.may_ask || planning_.keys.size() == 1) {
-      return {};
+    if (list != lists_.end() && term_on(key, is_value) < 0) {
+      lists.push_back(*list);
     }
-    lists.push_back(*list);
   }
   return lists;
 }
 
-void Planner::add_list(int constraint) {
-  if (plan_.terms.size() == GuardPlan::kMostTerms) {
-    return;
+// Returns whether the terms and these lists give a value for each column of the key.
+bool Planner::asks(const Lists& lists) const {
+  return planning_.may_ask &&
+         std::all_of(planning_.keys.begin(), planning_.keys.end(),
+                     [&](int key) { return term_on(key, is_value) >= 0 || has_list(lists, key); });
+}
+
+// --- costs ---------------------------------------------------------------------------------------
+
+// Returns how many rows one look-up finds by the index, with a single value of each list; more than
+// the table has if no condition is on its first column. `unknown`: the rows with one value in the
+// first column, without ANALYZE.
+double Planner::rows_by(const GuardedIndex& index, const Lists& lists, double unknown) const {
+  size_t equal = 0;
+  while (equal < index.columns.size() && (term_on(index.columns[equal], is_equality) >= 0 ||
+                                          has_list(lists, index.columns[equal]))) {
+    ++equal;
   }
-  GuardTerm term = *term_of(constraint);
-  const bool numeric =
-      term.column == GuardTerm::kRowid ||
-      table_.columns[static_cast<size_t>(term.column)].affinity >= Affinity::kNumeric;
-  if (!numeric) {
-    if (sqlite3_vtab_in(info_, constraint, 1) == 0) {
-      return;
+  const bool range = equal < index.columns.size() && term_on(index.columns[equal], is_range) >= 0;
+  double rows = std::max(1.0, unknown + 1 - static_cast<double>(equal));
+  if (equal == 0) {
+    rows = range ? table_.rows : HUGE_VAL;
+  } else if (equal == index.columns.size() && index.unique) {
+    rows = 1;
+  } else if (equal <= index.equal_rows.size()) {
+    rows = index.equal_rows[equal - 1];
+  }
+  return range ? std::max(1.0, rows / kRangeShare) : rows;
+}
+
+Way Planner::way_with(const Lists& lists) const {
+  Way way = {table_.rows * (may_be_asked_later() ? kCostOfUnaskedRow : kCostOfScannedRow),
+             table_.rows};
+  for (const GuardedIndex& index : table_.indexes) {
+    const double rows = rows_by(index, lists, kUnknownEqualRows);
+    const double cost = std::log2(table_.rows + 2) + kCostOfFoundRow * rows;
+    if (cost < way.cost) {
+      way = {cost, rows, &index};
     }
+  }
+  double values = kListValues;
+  if (asks(lists)) {
+    way.cost *= kShareOfAsked;
+    way.rows = std::max(1.0, way.rows / kAbsentKeys);
+    values /= kAbsentKeys;
+  }
+  if (!lists.empty()) {
+    way.cost *= values;
+    way.rows *= values;
+  }
+  return way;
+}
+
+// Takes lists only if that makes the plan cheaper, because the cursor makes a look-up for each
+// value: a single list, or those with which the key has a value for each column.
+Way Planner::choose_way() {
+  std::vector<Lists> sets = {lists_of_key()};
+  for (const int list : lists_) {
+    sets.push_back({list});
+  }
+  Way best = way_with({});
+  Lists chosen;
+  for (const Lists& lists : sets) {
+    const Way way = way_with(lists);
+    if (way.cost < best.cost && (lists.size() < 2 || asks(lists))) {
+      best = way;
+      chosen = lists;
+    }
+  }
+  if (!chosen.empty()) {
+    add_lists(chosen, *best.index);
+  }
+  return best;
+}
+
+// A list is taken as a whole. If SQLite passed its values one by one, it would compare the rows
+// found by a value with that value alone, without the affinity of the values' column.
+void Planner::add_lists(const Lists& lists, const GuardedIndex& index) {
+  Lists leads;
+  std::copy_if(lists.begin(), lists.end(), std::back_inserter(leads),
+               [&](int list) { return has_list({list}, index.columns[0]); });
+  plan_.lead_rows = rows_by(index, leads, kUnknownLeadRows);
+  for (const int list : lists) {
+    GuardTerm term = *term_of(list);
+    sqlite3_vtab_in(info_, list, 1);
     term.list = true;
     plan_.lists.push_back(static_cast<int>(plan_.terms.size()));
+    add(term, list);
   }
-  add(term, constraint);
+  plan_.lead = term_on(index.columns[0], is_equality);
 }
 
 void Planner::choose_columns() {
@@ -305,31 +360,11 @@ void Planner::choose_columns() {
   }
 }
 
-// Returns the term that gives that column a value, preferably by its own collation; -1 if none
-// does.
-int Planner::value_of(int key) const {
-  int found = -1;
-  for (size_t i = 0; i < plan_.terms.size(); ++i) {
-    const GuardTerm& term = plan_.terms[i];
-    if (term.column == key && term.has_value() && is_equality(term.op) &&
-        (found < 0 || term.own_collation)) {
-      found = static_cast<int>(i);
-      if (term.own_collation) {
-        break;
-      }
-    }
-  }
-  return found;
-}
-
 void Planner::choose_asked() {
-  for (size_t i = 0; planning_.may_ask && i < planning_.keys.size(); ++i) {
-    const int term = value_of(planning_.keys[i]);
-    if (term < 0) {
-      plan_.asked.clear();
-      return;
+  if (asks({})) {
+    for (const int key : planning_.keys) {
+      plan_.asked.push_back(term_on(key, is_value));
     }
-    plan_.asked.push_back(term);
   }
 }
 
@@ -338,86 +373,21 @@ void Planner::choose_asked() {
 void Planner::choose_one_row() {
   for (const GuardedIndex& index : table_.indexes) {
     uint32_t terms = 0;
-    size_t found = 0;
-    bool numbers = true;
+    bool all = index.unique;
+    bool numbers = plan_.lists.empty();
     for (const int column : index.columns) {
-      for (size_t i = 0; i < plan_.terms.size(); ++i) {
-        if (plan_.terms[i].column == column && plan_.terms[i].op == GuardOperator::kEqual &&
-            plan_.terms[i].own_collation) {
-          terms |= uint32_t{1} << i;
-          numbers = numbers &&
-                    (column < 0 ||
-                     table_.columns[static_cast<size_t>(column)].affinity >= Affinity::kNumeric);
-          ++found;
-          break;
-        }
-      }
+      const int term = term_on(column, is_equal);
+      all = all && term >= 0 && plan_.terms[static_cast<size_t>(term)].own_collation;
+      terms |= all ? uint32_t{1} << term : 0;
+      numbers = numbers && (column < 0 || table_.columns[static_cast<size_t>(column)].affinity >=
+                                              Affinity::kNumeric);
     }
-    if (index.unique && found == index.columns.size()) {
+    if (all) {
       plan_.one_row = terms;
-      info_->idxFlags = numbers && plan_.lists.empty() ? SQLITE_INDEX_SCAN_UNIQUE : 0;
+      info_->idxFlags = numbers ? SQLITE_INDEX_SCAN_UNIQUE : 0;
       return;
     }
   }
-}
-
-bool Planner::has_list(int column, Lists lists) const {
-  return std::any_of(lists.begin(), lists.end(),
-                     [&](int list) { return info_->aConstraint[list].iColumn == column; });
-}
-
-bool Planner::has_term(int column, bool (*kind)(GuardOperator), Lists lists) const {
-  if (kind(GuardOperator::kEqual) && has_list(column, lists)) {
-    return true;
-  }
-  return std::any_of(plan_.terms.begin(), plan_.terms.end(),
-                     [&](const GuardTerm& term) { return term.column == column && kind(term.op); });
-}
-
-// Returns which share of the rows fulfils all conditions other than equalities on the first `equal`
-// columns of the index.
-double Planner::share_of_others(const GuardedIndex* index, size_t equal, Lists lists) const {
-  double share = 1;
-  for (const GuardTerm& term : plan_.terms) {
-    const auto* const begin = index == nullptr ? nullptr : index->columns.data();
-    if (index != nullptr && is_equality(term.op) &&
-        std::find(begin, begin + equal, term.column) != begin + equal) {
-      continue;
-    }
-    share /= is_equality(term.op) ? kEqualShare : is_range(term.op) ? kRangeShare : 1;
-  }
-  return lists.empty() ? share : std::min(1.0, share * kListValues);
-}
-
-Estimate Planner::estimate_by(const GuardedIndex& index, Lists lists) const {
-  const double all = table_.rows;
-  size_t equal = 0;
-  bool list_helps = false;
-  while (equal < index.columns.size() && has_term(index.columns[equal], is_equality, lists)) {
-    list_helps = list_helps || has_list(index.columns[equal], lists);
-    ++equal;
-  }
-  const bool range = equal < index.columns.size() && has_term(index.columns[equal], is_range, {});
-  const double times = lists.empty() ? 1 : kListValues;
-  if ((equal == 0 && !range) || (!lists.empty() && !list_helps)) {
-    return {cost_of_scan_ * times, all * share_of_others(nullptr, 0, lists)};
-  }
-  double rows = all;
-  if (equal == index.columns.size() && index.unique) {
-    rows = 1;
-  } else if (equal > 0) {
-    rows = equal <= index.equal_rows.size()
-               ? index.equal_rows[equal - 1]
-               : std::max(1.0, kUnknownEqualRows + 1 - static_cast<double>(equal));
-  }
-  double found = std::min(rows, all);
-  for (const GuardTerm& term : plan_.terms) {
-    if (range && term.column == index.columns[equal] && is_range(term.op)) {
-      found = std::max(1.0, found / kRangeShare);
-    }
-  }
-  return {times * (std::log2(all + 2) + kCostOfFoundRow * found),
-          std::max(1.0, times * std::min(found, rows * share_of_others(&index, equal, {})))};
 }
 
 // Returns whether tables that are read before this one could give the filter a key.
@@ -437,18 +407,6 @@ bool Planner::may_be_asked_later() const {
     }
   }
   return later && planning_.may_ask;
-}
-
-Estimate Planner::estimate(Lists lists) const {
-  Estimate best = {cost_of_scan_ * (lists.empty() ? 1 : kListValues),
-                   table_.rows * share_of_others(nullptr, 0, lists)};
-  for (const GuardedIndex& index : table_.indexes) {
-    const Estimate by = estimate_by(index, lists);
-    if (by.cost < best.cost) {
-      best = by;
-    }
-  }
-  return best;
 }
 
 // Returns the plan's text: "filter seen, then users(email)", "users(grp=? AND id>?)" or "users".
@@ -476,7 +434,8 @@ std::string Planner::name() const {
   for (const int term : plan_.asked) {
     name += '|' + std::to_string(term);
   }
-  name += "||" + std::to_string(plan_.one_row) + '|' + table_.name + '|';
+  name += "||" + std::to_string(plan_.one_row) + '|' + std::to_string(plan_.lead) + '|' +
+          std::to_string(plan_.lead_rows) + '|' + table_.name + '|';
   for (const int place : plan_.places) {
     name += place < 0 ? '0' : '1';
   }

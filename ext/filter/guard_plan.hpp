@@ -51,7 +51,6 @@ struct GuardTerm {
   GuardOperator op = GuardOperator::kEqual;
   bool own_collation = true;  // SQLite compares texts by the column's collation
   bool list = false;          // IN with all of its values; its column has texts or is untyped
-  int argument = 0;           // its number among those of xFilter
   int untyped_key = -1;       // a key column without a type: its place in the key; otherwise -1
 
   bool has_value() const noexcept { return op != GuardOperator::kIsNull; }
@@ -60,12 +59,16 @@ struct GuardTerm {
 struct GuardPlan {
   static constexpr size_t kMostTerms = 32;
 
-  std::vector<GuardTerm> terms;
-  std::vector<int> places;  // of the table's columns in a row of the statement; -1: not read
+  std::vector<GuardTerm> terms;  // the arguments of xFilter, in their order
+  std::vector<int> places;       // of the table's columns in a row of the statement; -1: not read
   int rowid_place = -1;
   std::vector<int> asked;  // the terms with the values of the key; empty: the filter is not asked
   std::vector<int> lists;  // the terms that are lists
-  uint32_t one_row = 0;    // terms that together find one row at most; 0: there are none
+  // If there are lists: the term that begins an index, and how many rows have one value of it and
+  // of the terms that follow in the index. More questions than that cost more than these rows.
+  int lead = -1;
+  double lead_rows = 0;
+  uint32_t one_row = 0;  // terms that together find one row at most; 0: there are none
 
   bool asks() const noexcept { return !asked.empty(); }
   std::string statement(const GuardedTable& table, uint32_t pushed) const;

@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/base/result.hpp"
@@ -56,6 +57,13 @@ template <class Value>
 Value value_or_throw(const std::string& table, Result<Value> result) {
   throw_if(table, result.take_status());
   return std::move(result.value());
+}
+
+// Returns SQLITE_INTERRUPT if the code is SQLITE_ERROR because of an interrupt. SQLite reports one
+// so that came in xBestIndex or in sqlite3_declare_vtab().
+inline int interrupt_code(int code, std::string_view message) noexcept {
+  return code == SQLITE_ERROR && message == sqlite3_errstr(SQLITE_INTERRUPT) ? SQLITE_INTERRUPT
+                                                                             : code;
 }
 
 // Returns whether SQLite undoes the statement or the whole transaction for this code.

@@ -149,12 +149,6 @@ class Adapter {
     return code;
   }
 
-  // sqlite3_declare_vtab() returns SQLITE_ERROR for an interrupt, too.
-  static int own_code(int code, std::string_view message) noexcept {
-    return code == SQLITE_ERROR && message == sqlite3_errstr(SQLITE_INTERRUPT) ? SQLITE_INTERRUPT
-                                                                               : code;
-  }
-
   static int open_table(sqlite3* db, void* client, int count, const char* const* texts,
                         sqlite3_vtab** vtab, char** error, bool creating) noexcept {
     return guard(
@@ -167,7 +161,7 @@ class Adapter {
               **static_cast<std::shared_ptr<Connection>*>(client), db, count, texts, creating});
           const auto expect = [db](int code) {
             if (code != SQLITE_OK) {
-              throw SqlError(own_code(code, sqlite3_errmsg(db)), sqlite3_errmsg(db));
+              throw SqlError(interrupt_code(code, sqlite3_errmsg(db)), sqlite3_errmsg(db));
             }
           };
           if constexpr (is_innocuous()) {

@@ -187,7 +187,7 @@ inline void execute(sqlite3* db, const std::string& sql) {
   if (code != SQLITE_OK) {
     const std::string text = message != nullptr ? message : sqlite3_errmsg(db);
     sqlite3_free(message);
-    throw SqlError(code, text);
+    throw SqlError(interrupt_code(code, text), text);
   }
 }
 

@@ -103,6 +103,65 @@ TEST_F(GuardColumns, asks_for_each_combination_of_lists) {
       "286");
 }
 
+int64_t steps(Database& db, const std::string& sql) {
+  int64_t count = 0;
+  sqlite3_progress_handler(
+      db.handle(), 1, [](void* counted) { return ++*static_cast<int64_t*>(counted) < 0 ? 1 : 0; },
+      &count);
+  db.rows(sql);
+  sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
+  return count;
+}
+
+// A list that begins the index has few rows for each value, and the other lists make many more
+// combinations. Then the table reads these rows, and so does the guard.
+TEST_F(GuardColumns, does_not_ask_for_more_combinations_than_it_would_read_rows) {
+  for (const char* type : {"INT", "TEXT"}) {
+    Database db;
+    db.run("CREATE TABLE items(a {}, b {}, c {}, UNIQUE (a, b, c)); CREATE TABLE l(i {})", type,
+           type, type, type);
+    db.run(with_numbers(20000) + "INSERT INTO items SELECT i % 20, i / 20 % 300, i FROM n");
+    db.run(with_numbers(100) + "INSERT INTO l SELECT i FROM n");
+    db.run(
+        "CREATE VIRTUAL TABLE seen USING cuckoo_filter(a, b, c, source = items(a, b, c), triggers"
+        " = on); CREATE VIRTUAL TABLE guarded USING filter_guard(seen)");
+    const std::string lists = "a IN (SELECT i FROM l) AND b IN (SELECT i FROM l) AND c IN ";
+    for (const bool analyzed : {false, true}) {
+      if (analyzed) {
+        db.run("ANALYZE");
+      }
+      for (const std::string c : {"(SELECT i FROM l)", "(SELECT i * 20 FROM l)"}) {
+        const std::string of_table = "SELECT count(*) FROM items WHERE " + lists + c;
+        const std::string of_guard = "SELECT count(*) FROM guarded WHERE " + lists + c;
+        db.gives(of_guard, db.number(of_table));
+        EXPECT_LT(steps(db, of_guard), 4 * steps(db, of_table)) << type << analyzed << c;
+      }
+    }
+    db.gives("SELECT probes FROM filter_info('seen')", 0);
+  }
+}
+
+// The filter is not asked for a number in a TEXT key, and the index does not serve one. Then the
+// guard reads the table once, and not once for each value of the other list.
+TEST_F(GuardColumns, reads_once_for_lists_that_the_index_does_not_serve) {
+  make();
+  db_.run("CREATE TABLE numbers(i INTEGER); INSERT INTO numbers VALUES (4), (5)");
+  db_.run(
+      "CREATE TABLE pairs(item TEXT, who TEXT, UNIQUE (item, who));"
+      "INSERT INTO pairs SELECT item, who FROM views WHERE who IS NOT NULL;"
+      "INSERT INTO pairs VALUES ('05', 'w5');"
+      "CREATE VIRTUAL TABLE some USING cuckoo_filter(item, who, source = pairs(item, who),"
+      " triggers = on); CREATE VIRTUAL TABLE guarded_pairs USING filter_guard(some)");
+  for (const char* item :
+       {"item IN (SELECT i FROM numbers)", "item = (SELECT i FROM numbers WHERE i = 5)"}) {
+    const std::string where = sql(" WHERE {} AND who IN (SELECT 'w' || who FROM views)", item);
+    db_.gives("SELECT item FROM guarded_pairs" + where, "05");
+    EXPECT_LT(steps(db_, "SELECT item FROM guarded_pairs" + where),
+              3 * steps(db_, "SELECT item FROM pairs NOT INDEXED" + where))
+        << item;
+  }
+}
+
 // SQLite checks for an interrupt only while a statement of its own runs, and the filter runs none.
 TEST_F(GuardColumns, stops_among_absent_combinations_when_it_is_interrupted) {
   db_.run("CREATE TABLE texts(a TEXT, b TEXT, UNIQUE (a, b))");
@@ -110,9 +169,13 @@ TEST_F(GuardColumns, stops_among_absent_combinations_when_it_is_interrupted) {
   db_.run(
       "CREATE VIRTUAL TABLE seen USING cuckoo_filter(a, b, source = texts(a, b), triggers = on);"
       "CREATE VIRTUAL TABLE guarded USING filter_guard(seen)");
+  // As if an `a` had as many rows as there are values in a list of `b`.
+  db_.run(
+      "ANALYZE; UPDATE sqlite_stat1 SET stat = '400000000 20000 1' WHERE tbl = 'texts';"
+      "ANALYZE sqlite_schema");
   std::atomic<bool> ended = false;
   std::thread interrupter([&] {
-    while (!ended) {  // not before the statement is prepared, which would be another error
+    while (!ended) {
       std::this_thread::sleep_for(std::chrono::milliseconds(is_slow() ? 1000 : 50));
       sqlite3_interrupt(db_.handle());
     }

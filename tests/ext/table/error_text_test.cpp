@@ -262,6 +262,43 @@ TEST(Interrupt, of_a_create_has_its_code_at_every_step) {
   }
 }
 
+// A guard reads the schema, its filter and its table in xBestIndex. An error there would be
+// SQLITE_ERROR. The statement can be run again.
+TEST(Interrupt, of_a_guard_has_its_code_at_every_step) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("guard.db");
+  QuickDatabase(file).run(
+      "CREATE TABLE users(email TEXT UNIQUE, n INT); INSERT INTO users VALUES ('a', 7);"
+      "CREATE VIRTUAL TABLE seen USING cuckoo_filter(email, source = users(email), triggers = on);"
+      "CREATE VIRTUAL TABLE guarded USING filter_guard(seen)");
+  int prepared = 0;
+  bool came = true;
+  for (int step = 0; came; step += 17) {
+    SCOPED_TRACE(step);
+    ASSERT_LT(step, 100'000);
+    QuickDatabase db(file);
+    int left = step;
+    sqlite3_progress_handler(
+        db.handle(), 1, [](void* left) { return (*static_cast<int*>(left))-- == 0 ? 1 : 0; },
+        &left);
+    sqlite3_stmt* statement = nullptr;
+    int code = sqlite3_prepare_v2(db.handle(), "SELECT n FROM guarded WHERE email = 'a'", -1,
+                                  &statement, nullptr);
+    if (code == SQLITE_OK) {
+      code = sqlite3_step(statement);
+      sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
+      sqlite3_reset(statement);
+      EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW);
+      EXPECT_EQ(sqlite3_column_int(statement, 0), 7);
+      ++prepared;
+    }
+    sqlite3_finalize(statement);
+    came = left < 0;
+    EXPECT_EQ(code, came ? SQLITE_INTERRUPT : SQLITE_ROW);
+  }
+  EXPECT_GT(prepared, 10);
+}
+
 // SQLite undoes all of a COMMIT that fails, whatever the code is.
 TEST(Interrupt, of_a_commit_has_its_code_at_every_step) {
   const std::pair<const char*, const char*> commits[] = {
