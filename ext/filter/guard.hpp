@@ -161,7 +161,7 @@ class GuardTable::Cursor {
 
   void choose(int number);
   void stop() noexcept {
-    statement_.reset();
+    statement_.restart();  // the bound values are forgotten when it is given back
     running_ = false;
   }
   void look_up(sqlite3_value** values, bool asked);

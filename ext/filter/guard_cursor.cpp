@@ -35,7 +35,8 @@ void GuardTable::Cursor::choose(int number) {
 
 void GuardTable::Cursor::give_back() noexcept {
   if (prepared_ != nullptr) {
-    stop();
+    statement_.reset();
+    running_ = false;
     table_.give_back(*std::exchange(prepared_, nullptr), std::move(statement_));
   }
 }
