@@ -92,30 +92,6 @@ double ImageFilter::rate_now() const noexcept {
   return -std::expm1(absent);
 }
 
-size_t ImageFilter::memory_bytes() const noexcept {
-  size_t bytes = 0;
-  for (const segments::Image& image : images_) {
-    bytes += image.pieces.memory_bytes();
-  }
-  return bytes;
-}
-
-uint64_t ImageFilter::hash_count() const noexcept {
-  uint64_t count = 0;
-  for (const segments::Image& image : images_) {
-    count += image.header.hash_count;
-  }
-  return count;
-}
-
-uint64_t ImageFilter::segments() const noexcept {
-  uint64_t count = 0;
-  for (const segments::Image& image : images_) {
-    count += image.header.pieces;
-  }
-  return count;
-}
-
 KeyDomain ImageFilter::keys() const noexcept {
   KeyDomain keys(header().keys, 0);
   for (const segments::Image& image : images_) {

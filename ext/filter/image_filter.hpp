@@ -41,9 +41,15 @@ class ImageFilter {
   std::vector<uint64_t> generation_items() const;                          // newest first
   double target_rate() const noexcept;
   double rate_now() const noexcept;
-  size_t memory_bytes() const noexcept;
-  uint64_t hash_count() const noexcept;
-  uint64_t segments() const noexcept;
+  size_t memory_bytes() const noexcept {
+    return sum([](const segments::Image& image) { return image.pieces.memory_bytes(); });
+  }
+  uint64_t hash_count() const noexcept {
+    return sum([](const segments::Image& image) { return image.header.hash_count; });
+  }
+  uint64_t segments() const noexcept {
+    return sum([](const segments::Image& image) { return image.header.pieces; });
+  }
   KeyDomain keys() const noexcept;
 
   // Takes a value for each key column, none of which is NULL. Makes a key of several in `tuple`.
@@ -53,6 +59,14 @@ class ImageFilter {
   bool legacy() const noexcept { return traits_of(header().spec.kind).pairs; }
   void decode(std::span<const std::byte> bytes, const std::string& function);
   bool may_contain(uint64_t hash) const noexcept;
+  template <class Figure>
+  uint64_t sum(Figure&& figure) const noexcept {
+    uint64_t sum = 0;
+    for (const segments::Image& image : images_) {
+      sum += figure(image);
+    }
+    return sum;
+  }
 
   std::vector<segments::Image> images_;  // newest first
   uint64_t generations_ = 1;

@@ -26,19 +26,16 @@ using InfoColumn = Column<FilterRow, LiveFilter, const ImageFilter, const Messag
 
 class FilterInfo {
  public:
-  static constexpr int kArguments = 1;
-  static constexpr int kFirstRowid = 1;
-  static std::span<const InfoColumn> columns() noexcept;
-  static void plan(sqlite3_index_info& info) noexcept;
-
-  explicit FilterInfo(Connection& connection) noexcept : connection_(connection) {}
-
-  bool start(const Arguments& arguments);
-  bool find(uint64_t number);
+  static void plan(sqlite3_index_info& info) noexcept {
+    estimate(info, info.idxNum != 0 ? 10 : 1000, info.idxNum != 0 ? 1 : 10);
+  }
+  bool start(Connection& connection, const Arguments& arguments);
+  bool find(uint64_t number) {
+    return message_ || image_ != nullptr ? number == 0 : rows_.find(number);
+  }
   bool show(sqlite3_context* context, const InfoColumn& column);
 
  private:
-  Connection& connection_;
   std::unique_ptr<ImageFilter> image_;  // instead of tables
   std::optional<MessageInfo> message_;  // instead of tables
   TableRows<LiveFilter> rows_;
@@ -185,27 +182,20 @@ constexpr InfoColumn kInfoColumns[] = {
     {"filter BLOB HIDDEN"},
 };
 
-std::span<const InfoColumn> FilterInfo::columns() noexcept { return kInfoColumns; }
-
-void FilterInfo::plan(sqlite3_index_info& info) noexcept {
-  info.estimatedCost = info.idxNum != 0 ? 10 : 1000;
-  info.estimatedRows = info.idxNum != 0 ? 1 : 10;
-}
-
-bool FilterInfo::start(const Arguments& arguments) {
+bool FilterInfo::start(Connection& connection, const Arguments& arguments) {
   rows_.clear();
   image_.reset();
   message_.reset();
   sqlite3_value* const argument = arguments[0];
   if (argument == nullptr) {
-    rows_.take_all(connection_);
+    rows_.take_all(connection);
     return true;
   }
   switch (sqlite3_value_type(argument)) {
     case SQLITE_NULL:
       return false;
     case SQLITE_TEXT:
-      rows_.take(connection_, text_argument(argument));
+      rows_.take(connection, text_argument(argument));
       return true;
     case SQLITE_BLOB:
       if (is_message(blob_of(argument))) {
@@ -218,10 +208,6 @@ bool FilterInfo::start(const Arguments& arguments) {
       throw SqlError(SQLITE_ERROR,
                      "filter_info: the argument is a filter's name, an image or a message");
   }
-}
-
-bool FilterInfo::find(uint64_t number) {
-  return message_ || image_ != nullptr ? number == 0 : rows_.find(number);
 }
 
 bool FilterInfo::show(sqlite3_context* context, const InfoColumn& column) {
@@ -238,7 +224,7 @@ bool FilterInfo::show(sqlite3_context* context, const InfoColumn& column) {
 }  // namespace
 
 void register_filter_info(Registration& registration) {
-  registration.module<TableFunction<FilterInfo>>("filter_info");
+  registration.module<TableFunction<FilterInfo, kInfoColumns>>("filter_info");
 }
 
 }  // namespace cuckoo

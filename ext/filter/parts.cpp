@@ -26,20 +26,31 @@ constexpr double kMostBytes = 0x1p30;
 // SQLite's limit also holds for a whole row, and a table may have other columns beside a piece.
 constexpr uint64_t kRestOfRow = 1024;
 
+// Returns how many bytes a part may have.
+uint64_t part_bytes(sqlite3* db, sqlite3_value* value) {
+  const std::optional<double> bytes = parse_size(text_argument(value));
+  if (!bytes || *bytes < kLeastBytes || *bytes > kMostBytes) {
+    throw SqlError(SQLITE_ERROR, "filter_parts: the third argument is " +
+                                     (sqlite3_value_type(value) == SQLITE_NULL
+                                          ? std::string("NULL")
+                                          : "\"" + printable(text_argument(value)) + "\"") +
+                                     ", expected how many bytes a part may have: 1 MB to 1 GB");
+  }
+  const uint64_t limit = length_limit(db);
+  if (limit < segments::kLeastSliceBytes + segments::kPartOverheadBytes + kRestOfRow) {
+    throw SqlError(SQLITE_TOOBIG, "filter_parts: no BLOB may be longer than " +
+                                      std::to_string(limit) + " bytes (SQLITE_LIMIT_LENGTH)");
+  }
+  return std::min(static_cast<uint64_t>(*bytes), limit - kRestOfRow);
+}
+
 class FilterParts {
  public:
-  static constexpr int kArguments = 4;
-  static constexpr int kFirstRowid = 1;
-  static std::span<const Column<FilterParts>> columns() noexcept;
   static void plan(sqlite3_index_info& info) noexcept {
     note_order(info, 0);  // a sort would hold all parts
-    info.estimatedCost = 1e6;
-    info.estimatedRows = 100;
+    estimate(info, 1e6, 100);
   }
-
-  explicit FilterParts(Connection& connection) noexcept : connection_(connection) {}
-
-  bool start(const Arguments& arguments);
+  bool start(Connection& connection, const Arguments& arguments);
   bool find(uint64_t index);
 
   uint64_t part() const noexcept { return index_ + 1; }
@@ -47,10 +58,8 @@ class FilterParts {
   const std::vector<std::byte>& piece() const noexcept { return piece_; }
 
  private:
-  uint64_t part_bytes(sqlite3_value* value) const;
   void end() noexcept;
 
-  Connection& connection_;
   Connection::Named<LiveFilter> filter_;
   std::pair<uint64_t, uint64_t> filters_made_;  // of the filter, when the stream was made
   segments::MessageStream stream_;
@@ -70,32 +79,13 @@ constexpr Column<FilterParts> kPartColumns[] = {
     {"hashes HIDDEN"},
 };
 
-std::span<const Column<FilterParts>> FilterParts::columns() noexcept { return kPartColumns; }
-
-uint64_t FilterParts::part_bytes(sqlite3_value* value) const {
-  const std::optional<double> bytes = parse_size(text_argument(value));
-  if (!bytes || *bytes < kLeastBytes || *bytes > kMostBytes) {
-    throw SqlError(SQLITE_ERROR, "filter_parts: the third argument is " +
-                                     (sqlite3_value_type(value) == SQLITE_NULL
-                                          ? std::string("NULL")
-                                          : "\"" + printable(text_argument(value)) + "\"") +
-                                     ", expected how many bytes a part may have: 1 MB to 1 GB");
-  }
-  const uint64_t limit = length_limit(connection_.db());
-  if (limit < segments::kLeastSliceBytes + segments::kPartOverheadBytes + kRestOfRow) {
-    throw SqlError(SQLITE_TOOBIG, "filter_parts: no BLOB may be longer than " +
-                                      std::to_string(limit) + " bytes (SQLITE_LIMIT_LENGTH)");
-  }
-  return std::min(static_cast<uint64_t>(*bytes), limit - kRestOfRow);
-}
-
 void FilterParts::end() noexcept {
   piece_ = {};
   stream_ = {};
   filter_ = {};
 }
 
-bool FilterParts::start(const Arguments& arguments) {
+bool FilterParts::start(Connection& connection, const Arguments& arguments) {
   end();
   constexpr unsigned kThreeGiven = 7;
   constexpr unsigned kAllGiven = 15;
@@ -112,9 +102,9 @@ bool FilterParts::start(const Arguments& arguments) {
   }
   const bool with_hashes = arguments[3] != nullptr &&
                            hashes_argument("filter_parts", "fourth", text_argument(arguments[3]));
-  const uint64_t bytes = part_bytes(arguments[2]);
+  const uint64_t bytes = part_bytes(connection.db(), arguments[2]);
   const auto mark = mark_argument("filter_parts", arguments[1]);
-  filter_ = connection_.find<LiveFilter>(text_argument(arguments[0]));
+  filter_ = connection.find<LiveFilter>(text_argument(arguments[0]));
   stream_ = FilterMessages(*filter_).stream_since(mark, with_hashes);
   filters_made_ = filter_->filters_made();
   cut_ = {stream_.id(), stream_.bytes(), bytes - segments::kPartOverheadBytes};
@@ -143,7 +133,7 @@ bool FilterParts::find(uint64_t index) {
 }  // namespace
 
 void register_filter_parts(Registration& registration) {
-  registration.module<TableFunction<FilterParts>>("filter_parts");
+  registration.module<TableFunction<FilterParts, kPartColumns>>("filter_parts");
 }
 
 }  // namespace cuckoo

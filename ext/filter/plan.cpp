@@ -85,17 +85,8 @@ std::string exact_text(double number) {
 
 class FilterPlans {
  public:
-  static constexpr int kArguments = 3;
-  static constexpr int kFirstRowid = 1;
-  static std::span<const Column<FilterPlans>> columns() noexcept;
-  static void plan(sqlite3_index_info& info) noexcept {
-    info.estimatedCost = 100;
-    info.estimatedRows = 4;
-  }
-
-  explicit FilterPlans(Connection& connection) noexcept : db_(connection.db()) {}
-
-  bool start(const Arguments& arguments);
+  static void plan(sqlite3_index_info& info) noexcept { estimate(info, 100, 4); }
+  bool start(Connection& connection, const Arguments& arguments);
   bool find(uint64_t& row);
 
   FilterKind kind() const noexcept { return kind_; }
@@ -126,7 +117,6 @@ class FilterPlans {
   bool solve_for_rate();
   bool fits(uint64_t capacity, double rate) const;
 
-  sqlite3* db_;
   Unknown unknown_ = Unknown::kNothing;
   uint64_t capacity_ = 0;  // of the row, like rate_
   double rate_ = 0;
@@ -157,10 +147,8 @@ constexpr Column<FilterPlans> kPlanColumns[] = {
     {"bytes HIDDEN"},
 };
 
-std::span<const Column<FilterPlans>> FilterPlans::columns() noexcept { return kPlanColumns; }
-
 // If one of two arguments is NULL there is no row, as in a join with a row that lacks the value.
-bool FilterPlans::start(const Arguments& arguments) {
+bool FilterPlans::start(Connection& connection, const Arguments& arguments) {
   sqlite3_value* const capacity = arguments[0];
   sqlite3_value* const rate = arguments[1];
   sqlite3_value* const bytes = arguments[2];
@@ -175,8 +163,8 @@ bool FilterPlans::start(const Arguments& arguments) {
     return value == nullptr || is_null(value) ? nullptr : value;
   };
   take(given(capacity), given(rate), given(bytes));
-  page_bytes_ = page_bytes_for(db_, "main");
-  database_page_bytes_ = database_page_bytes_for(db_, "main");
+  page_bytes_ = page_bytes_for(connection.db(), "main");
+  database_page_bytes_ = database_page_bytes_for(connection.db(), "main");
   return true;
 }
 
@@ -327,7 +315,7 @@ std::string FilterPlans::options_text() const {
 }  // namespace
 
 void register_filter_plan(Registration& registration) {
-  registration.module<TableFunction<FilterPlans>>("filter_plan");
+  registration.module<TableFunction<FilterPlans, kPlanColumns>>("filter_plan");
 }
 
 }  // namespace cuckoo

@@ -283,19 +283,8 @@ std::vector<ColumnInfo> columns_of(sqlite3* db, const std::string& schema,
 }
 
 const char* plain_type(const std::string& type) {
-  switch (affinity_of(type)) {
-    case Affinity::kText:
-      return "TEXT";
-    case Affinity::kNumeric:
-      return "NUMERIC";
-    case Affinity::kInteger:
-      return "INTEGER";
-    case Affinity::kReal:
-      return "REAL";
-    case Affinity::kNone:
-      break;
-  }
-  return "";
+  const Affinity affinity = affinity_of(type);
+  return affinity == Affinity::kNone ? "" : affinity_word(affinity);
 }
 
 std::string column_list(const SourceSpec& source, const std::string& of) {

@@ -34,7 +34,7 @@ void digest(sqlite3_context* context, int, sqlite3_value** values) {
 
 void flash_kv_map(sqlite3_context* context, int, sqlite3_value** values) {
   guarded(context, [&] {
-    if (const auto name = flash_name_argument(values[0], "flash_kv_map")) {
+    if (const auto name = name_argument(values[0], "flash_kv_map", LiveFlash::kKinds)) {
       const auto table = connection_of(context).find<LiveFlash>(*name);
       result_text(context, draw_flash_map(*table));
     }
@@ -42,19 +42,6 @@ void flash_kv_map(sqlite3_context* context, int, sqlite3_value** values) {
 }
 
 }  // namespace
-
-std::optional<std::string> flash_name_argument(sqlite3_value* name, const char* function) {
-  if (name == nullptr) {
-    throw SqlError(SQLITE_ERROR, std::string(function) + " takes a flash_kv's name");
-  }
-  if (is_null(name)) {
-    return std::nullopt;
-  }
-  if (sqlite3_value_type(name) != SQLITE_TEXT) {
-    throw SqlError(SQLITE_ERROR, std::string(function) + ": the argument is a flash_kv's name");
-  }
-  return text_argument(name);
-}
 
 void register_flash_functions(Registration& registration) {
   constexpr int kDigestFlags = SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC;

@@ -2,11 +2,6 @@
 // cuckoo_sha256(x); flash_kv_map(table); and the table-valued functions
 #pragma once
 
-#include <optional>
-#include <string>
-
-#include "ext/sqlite/api.hpp"
-
 namespace cuckoo {
 
 class Registration;
@@ -16,9 +11,5 @@ void register_flash_functions(Registration& registration);
 void register_flash_info(Registration& registration);  // and flash_kv_sectors
 void register_flash_plan(Registration& registration);
 void register_flash_salvage(Registration& registration);
-
-// Returns the argument of a function that takes a flash_kv's name, or nothing if it is NULL. Throws
-// SqlError, also if it was not given (null).
-std::optional<std::string> flash_name_argument(sqlite3_value* name, const char* function);
 
 }  // namespace cuckoo

@@ -22,14 +22,8 @@ using FlashColumn = Column<FlashRow, FlashInfo>;
 
 class FlashInfo {
  public:
-  static constexpr int kArguments = 1;
-  static constexpr int kFirstRowid = 1;
-  static std::span<const FlashColumn> columns() noexcept;
   static void plan(sqlite3_index_info& info) noexcept;
-
-  explicit FlashInfo(Connection& connection) noexcept : connection_(connection) {}
-
-  bool start(const Arguments& arguments);
+  bool start(Connection& connection, const Arguments& arguments);
   bool find(uint64_t number);
   bool show(sqlite3_context* context, const FlashColumn& column);
 
@@ -48,7 +42,6 @@ class FlashInfo {
  private:
   static constexpr int kSurveys = 2;  // in idxNum, beside 1 for the argument
 
-  Connection& connection_;
   TableRows<LiveFlash> rows_;
   bool surveys_ = false;               // a column of this statement needs a survey
   std::optional<FlashSurvey> survey_;  // of the current row
@@ -105,11 +98,8 @@ constexpr FlashColumn kFlashColumns[] = {
     {"\"table\" TEXT HIDDEN"},
 };
 
-std::span<const FlashColumn> FlashInfo::columns() noexcept { return kFlashColumns; }
-
 void FlashInfo::plan(sqlite3_index_info& info) noexcept {
-  info.estimatedCost = info.idxNum != 0 ? 10 : 1000;
-  info.estimatedRows = info.idxNum != 0 ? 1 : 10;
+  estimate(info, info.idxNum != 0 ? 10 : 1000, info.idxNum != 0 ? 1 : 10);
   constexpr size_t kSpace = 10;  // live_bytes, and the next two columns
   static_assert(std::string_view(kFlashColumns[kSpace].declaration) == "live_bytes INTEGER");
   if ((info.colUsed & uint64_t{7} << kSpace) != 0) {
@@ -117,13 +107,13 @@ void FlashInfo::plan(sqlite3_index_info& info) noexcept {
   }
 }
 
-bool FlashInfo::start(const Arguments& arguments) {
+bool FlashInfo::start(Connection& connection, const Arguments& arguments) {
   rows_.clear();
   surveys_ = (arguments.plan() & kSurveys) != 0;
   if (arguments[0] == nullptr) {
-    rows_.take_all(connection_);
-  } else if (const auto name = flash_name_argument(arguments[0], "flash_kv_info")) {
-    rows_.take(connection_, *name);
+    rows_.take_all(connection);
+  } else if (const auto name = name_argument(arguments[0], "flash_kv_info", LiveFlash::kKinds)) {
+    rows_.take(connection, *name);
   }
   return true;
 }
@@ -149,41 +139,31 @@ bool FlashInfo::show(sqlite3_context* context, const FlashColumn& column) {
 
 // --- flash_kv_sectors ----------------------------------------------------------------------------
 
-class FlashSectors {
- public:
-  static constexpr int kArguments = 1;
+struct FlashSectors {
   static constexpr int kFirstRowid = 0;
-  static std::span<const Column<FlashSectors>> columns() noexcept;
   static void plan(sqlite3_index_info& info) noexcept {
-    info.estimatedCost = 100000;
-    info.estimatedRows = 10000;
+    estimate(info, 100000, 10000);
     note_order(info, 0);
   }
-
-  explicit FlashSectors(Connection& connection) noexcept : connection_(connection) {}
-
-  bool start(const Arguments& arguments) {
-    survey_.reset();
-    if (const auto name = flash_name_argument(arguments[0], "flash_kv_sectors")) {
-      survey_.emplace(*connection_.find<LiveFlash>(*name));
+  bool start(Connection& connection, const Arguments& arguments) {
+    survey.reset();
+    if (const auto name = name_argument(arguments[0], "flash_kv_sectors", LiveFlash::kKinds)) {
+      survey.emplace(*connection.find<LiveFlash>(*name));
     }
-    return survey_.has_value();
+    return survey.has_value();
   }
   bool find(uint64_t number) {
-    number_ = number;
-    return number < survey_->sectors();
+    sector = number;
+    return sector < survey->sectors();
   }
-  uint64_t number() const noexcept { return number_; }
-  SectorFacts facts() const noexcept { return survey_->sector(number_); }
+  SectorFacts facts() const noexcept { return survey->sector(sector); }
 
- private:
-  Connection& connection_;
-  std::optional<FlashSurvey> survey_;
-  uint64_t number_ = 0;
+  std::optional<FlashSurvey> survey;
+  uint64_t sector = 0;
 };
 
 constexpr Column<FlashSectors> kSectorColumns[] = {
-    {"sector", [](FlashSectors& row) { return row.number(); }},
+    {"sector", [](FlashSectors& row) { return row.sector; }},
     {"state", [](FlashSectors& row) { return state_name(row.facts().state); }},
     {"erase_count", [](FlashSectors& row) { return row.facts().erase_count; }},
     {"live_bytes", [](FlashSectors& row) { return row.facts().live_bytes; }},
@@ -192,13 +172,11 @@ constexpr Column<FlashSectors> kSectorColumns[] = {
     {"\"table\" HIDDEN"},
 };
 
-std::span<const Column<FlashSectors>> FlashSectors::columns() noexcept { return kSectorColumns; }
-
 }  // namespace
 
 void register_flash_info(Registration& registration) {
-  registration.module<TableFunction<FlashInfo>>("flash_kv_info");
-  registration.module<TableFunction<FlashSectors>>("flash_kv_sectors");
+  registration.module<TableFunction<FlashInfo, kFlashColumns>>("flash_kv_info");
+  registration.module<TableFunction<FlashSectors, kSectorColumns>>("flash_kv_sectors");
 }
 
 }  // namespace cuckoo

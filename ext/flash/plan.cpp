@@ -1,6 +1,7 @@
 // flash_kv_plan(size [, sector_size, erase_block]): a table-valued function with one row, which
 // says how much of a device of that size rows can use. It makes nothing.
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,37 +35,25 @@ double argument(sqlite3_value* value, const char* name) {
   return *number;
 }
 
-class FlashPlan {
- public:
-  static constexpr int kArguments = 3;
-  static constexpr int kFirstRowid = 1;
-  static std::span<const Column<FlashPlan>> columns() noexcept;
-  static void plan(sqlite3_index_info& info) noexcept {
-    info.estimatedCost = 10;
-    info.estimatedRows = 1;
-  }
-
-  explicit FlashPlan(Connection&) noexcept {}
-
-  bool start(const Arguments& arguments);
+struct FlashPlan {
+  static void plan(sqlite3_index_info& info) noexcept { estimate(info, 10, 1); }
+  bool start(Connection& connection, const Arguments& arguments);
   bool find(uint64_t number) const noexcept { return number == 0; }
 
-  const FlashGeometry& geometry() const noexcept { return geometry_; }
-  FlashLayout layout() const { return FlashLayout(geometry_); }
+  FlashLayout layout() const { return FlashLayout(geometry); }
   uint64_t usable_bytes() const { return layout().usable_units(0) * layout().unit_bytes(); }
 
- private:
-  FlashGeometry geometry_;
+  FlashGeometry geometry;
 };
 
 constexpr Column<FlashPlan> kFlashPlanColumns[] = {
-    {"size_bytes INTEGER", [](FlashPlan& row) { return row.geometry().size_bytes(); }},
-    {"sectors INTEGER", [](FlashPlan& row) { return row.geometry().sectors(); }},
+    {"size_bytes INTEGER", [](FlashPlan& row) { return row.geometry.size_bytes(); }},
+    {"sectors INTEGER", [](FlashPlan& row) { return row.geometry.sectors(); }},
     {"usable_bytes INTEGER", [](FlashPlan& row) { return row.usable_bytes(); }},
     {"usable_share REAL",
      [](FlashPlan& row) {
        return static_cast<double>(row.usable_bytes()) /
-              static_cast<double>(row.geometry().size_bytes());
+              static_cast<double>(row.geometry.size_bytes());
      }},
     {"max_key_bytes INTEGER",
      [](FlashPlan& row) { return row.layout().max_key_bytes() - 1; }},  // one is the key's type
@@ -73,18 +62,16 @@ constexpr Column<FlashPlan> kFlashPlanColumns[] = {
     {"erase_block HIDDEN"},
 };
 
-std::span<const Column<FlashPlan>> FlashPlan::columns() noexcept { return kFlashPlanColumns; }
-
-bool FlashPlan::start(const Arguments& arguments) {
+bool FlashPlan::start(Connection&, const Arguments& arguments) {
   if (arguments[0] == nullptr) {
     throw SqlError(SQLITE_ERROR, std::string(kFunction) +
                                      ": the arguments are a size, and if you like a sector_size"
                                      " and an erase_block");
   }
-  geometry_ = {};
+  geometry = {};
   constexpr const char* kNames[] = {"size", "sector_size", "erase_block"};
-  double numbers[] = {0, double(geometry_.sector_size_bytes), double(geometry_.sectors_per_block)};
-  for (size_t i = 0; i < kArguments; ++i) {
+  double numbers[] = {0, double(geometry.sector_size_bytes), double(geometry.sectors_per_block)};
+  for (size_t i = 0; i < std::size(kNames); ++i) {
     if (arguments[i] == nullptr) {
       continue;
     }
@@ -93,17 +80,17 @@ bool FlashPlan::start(const Arguments& arguments) {
     }
     numbers[i] = argument(arguments[i], kNames[i]);
   }
-  geometry_.sector_size_bytes = static_cast<uint32_t>(numbers[1]);
-  geometry_.sectors_per_block = static_cast<uint32_t>(numbers[2]);
-  throw_if(kFunction, check_geometry(geometry_));
-  geometry_.blocks = flash_blocks_for(kFunction, geometry_, numbers[0], "the size");
+  geometry.sector_size_bytes = static_cast<uint32_t>(numbers[1]);
+  geometry.sectors_per_block = static_cast<uint32_t>(numbers[2]);
+  throw_if(kFunction, check_geometry(geometry));
+  geometry.blocks = flash_blocks_for(kFunction, geometry, numbers[0], "the size");
   return true;
 }
 
 }  // namespace
 
 void register_flash_plan(Registration& registration) {
-  registration.module<TableFunction<FlashPlan>>(kFunction);
+  registration.module<TableFunction<FlashPlan, kFlashPlanColumns>>(kFunction);
 }
 
 }  // namespace cuckoo

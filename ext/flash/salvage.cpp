@@ -24,17 +24,8 @@ constexpr const char* kSalvageName = "flash_kv_salvage";
 
 class FlashSalvageRow {
  public:
-  static constexpr int kArguments = 1;
-  static constexpr int kFirstRowid = 1;
-  static std::span<const Column<FlashSalvageRow>> columns() noexcept;
-  static void plan(sqlite3_index_info& info) noexcept {
-    info.estimatedCost = 1e6;
-    info.estimatedRows = 100000;
-  }
-
-  explicit FlashSalvageRow(Connection& connection) noexcept : connection_(connection) {}
-
-  bool start(const Arguments& arguments);
+  static void plan(sqlite3_index_info& info) noexcept { estimate(info, 1e6, 100000); }
+  bool start(Connection& connection, const Arguments& arguments);
   bool find(uint64_t) { return scan_ ? next_of_store() : next_of_device(); }
 
   void show_key(sqlite3_context* context) const;
@@ -47,7 +38,6 @@ class FlashSalvageRow {
   bool next_of_store();
   bool next_of_device();
 
-  Connection& connection_;
   Connection::Tables<LiveFlash> tables_;  // of one
   LiveFlash* live_ = nullptr;
   // One of the two.
@@ -66,19 +56,16 @@ constexpr Column<FlashSalvageRow> kSalvageColumns[] = {
     {"\"table\" HIDDEN"},
 };
 
-std::span<const Column<FlashSalvageRow>> FlashSalvageRow::columns() noexcept {
-  return kSalvageColumns;
-}
-
-bool FlashSalvageRow::start(const Arguments& arguments) {
+bool FlashSalvageRow::start(Connection& connection, const Arguments& arguments) {
   scan_.reset();
   salvage_.reset();
   tables_ = {};
-  const std::optional<std::string> name = flash_name_argument(arguments[0], kSalvageName);
+  const std::optional<std::string> name =
+      name_argument(arguments[0], kSalvageName, LiveFlash::kKinds);
   if (!name) {
     return false;
   }
-  tables_ = connection_.find_or_error<LiveFlash>(*name);
+  tables_ = connection.find_or_error<LiveFlash>(*name);
   const Connection::Found<LiveFlash>& found = tables_.found[0];
   if (found.live == nullptr) {
     throw SqlError(found.code, found.error);
@@ -143,7 +130,7 @@ void FlashSalvageRow::show_key(sqlite3_context* context) const {
 }  // namespace
 
 void register_flash_salvage(Registration& registration) {
-  registration.module<TableFunction<FlashSalvageRow>>(kSalvageName);
+  registration.module<TableFunction<FlashSalvageRow, kSalvageColumns>>(kSalvageName);
 }
 
 }  // namespace cuckoo

@@ -11,14 +11,9 @@ namespace {
 // Calls use(ring) with the hash_ring that the argument names. Does nothing if it is NULL.
 template <class Use>
 void with_ring(sqlite3_context* context, sqlite3_value* name, const char* function, Use&& use) {
-  if (sqlite3_value_type(name) == SQLITE_NULL) {
-    return;
+  if (const auto ring = name_argument(name, function, LiveRing::kKinds)) {
+    use(*connection_of(context).find<LiveRing>(*ring));
   }
-  if (sqlite3_value_type(name) != SQLITE_TEXT) {
-    throw SqlError(SQLITE_ERROR, std::string(function) + ": the argument is a hash_ring's name");
-  }
-  const auto table = connection_of(context).find<LiveRing>(text_argument(name));
-  use(*table);
 }
 
 void hash_ring_mark(sqlite3_context* context, int, sqlite3_value** values) {

@@ -28,21 +28,12 @@ constexpr char kUsage[] =
 
 class HashRingMoves {
  public:
-  static constexpr int kArguments = 4;
-  static constexpr int kFirstRowid = 1;
-  static std::span<const Column<HashRingMoves>> columns() noexcept;
-  static void plan(sqlite3_index_info& info) noexcept {
-    info.estimatedCost = 100000;
-    info.estimatedRows = 100;
-  }
-
-  explicit HashRingMoves(Connection& connection) noexcept : connection_(connection) {}
-
-  bool start(const Arguments& arguments) {
+  static void plan(sqlite3_index_info& info) noexcept { estimate(info, 100000, 100); }
+  bool start(Connection& connection, const Arguments& arguments) {
     moves_.clear();
     const bool complete = read(arguments);
     if (complete) {
-      compute();
+      compute(connection);
     }
     return complete;
   }
@@ -64,10 +55,9 @@ class HashRingMoves {
   // Returns false if an argument is NULL, so that there are no rows.
   bool read(const Arguments& arguments);
   void read_value(sqlite3_value* value);
-  void compute();
+  void compute(Connection& connection);
   uint32_t change(HashRing& ring) const;
 
-  Connection& connection_;
   // The arguments.
   std::string ring_;
   Action action_ = Action::kAdd;
@@ -88,15 +78,14 @@ constexpr Column<HashRingMoves> kMovesColumns[] = {
     {"weight HIDDEN", [](HashRingMoves& row) { return row.weight(); }},
 };
 
-std::span<const Column<HashRingMoves>> HashRingMoves::columns() noexcept { return kMovesColumns; }
-
 bool HashRingMoves::read(const Arguments& arguments) {
-  for (size_t i = 0; i < kArguments - 1; ++i) {
+  constexpr size_t kNeeded = 3;
+  for (size_t i = 0; i < kNeeded; ++i) {
     if (arguments[i] == nullptr) {
       throw SqlError(SQLITE_ERROR, std::string("hash_ring_moves: the arguments are ") + kUsage);
     }
   }
-  for (size_t i = 0; i < kArguments - 1; ++i) {
+  for (size_t i = 0; i < kNeeded; ++i) {
     if (is_null(arguments[i])) {
       return false;
     }
@@ -178,8 +167,8 @@ uint32_t HashRingMoves::change(HashRing& ring) const {
   }
 }
 
-void HashRingMoves::compute() {
-  const auto table = connection_.find<LiveRing>(ring_);
+void HashRingMoves::compute(Connection& connection) {
+  const auto table = connection.find<LiveRing>(ring_);
   LiveRing& live = *table;
   live.prepare();
   const HashRing& before = live.ring();
@@ -197,7 +186,7 @@ void HashRingMoves::compute() {
 }  // namespace
 
 void register_ring_moves(Registration& registration) {
-  registration.module<TableFunction<HashRingMoves>>("hash_ring_moves");
+  registration.module<TableFunction<HashRingMoves, kMovesColumns>>("hash_ring_moves");
 }
 
 }  // namespace cuckoo

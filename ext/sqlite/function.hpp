@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <new>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -35,6 +36,22 @@ inline std::string text_argument(sqlite3_value* value) {
   }
   return text == nullptr ? std::string()
                          : std::string(text, static_cast<size_t>(sqlite3_value_bytes(value)));
+}
+
+// Returns the argument of a function that takes the name of `what`, such as "a flash_kv"; nothing
+// for NULL. Throws SqlError for any other value, and if it was not given (null).
+inline std::optional<std::string> name_argument(sqlite3_value* value, const std::string& function,
+                                                const char* what) {
+  if (value == nullptr) {
+    throw SqlError(SQLITE_ERROR, function + " takes " + what + "'s name");
+  }
+  if (is_null(value)) {
+    return std::nullopt;
+  }
+  if (sqlite3_value_type(value) != SQLITE_TEXT) {
+    throw SqlError(SQLITE_ERROR, function + ": the argument is " + what + "'s name");
+  }
+  return text_argument(value);
 }
 
 // Returns how many bytes a BLOB or a text may have.

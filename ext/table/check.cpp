@@ -33,13 +33,9 @@ std::string check_table(Connection& connection, const std::string& name) {
 
 void cuckoo_check(sqlite3_context* context, int, sqlite3_value** values) {
   guarded(context, [&] {
-    if (sqlite3_value_type(values[0]) == SQLITE_NULL) {
-      return;
+    if (const auto name = name_argument(values[0], "cuckoo_check", "a table")) {
+      result_text(context, check_table(connection_of(context), *name));
     }
-    if (sqlite3_value_type(values[0]) != SQLITE_TEXT) {
-      throw SqlError(SQLITE_ERROR, "cuckoo_check: the argument is a table's name");
-    }
-    result_text(context, check_table(connection_of(context), text_argument(values[0])));
   });
 }
 

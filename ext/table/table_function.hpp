@@ -2,22 +2,22 @@
 // the declaration, the arguments and how they are shown again, rowids and the end of the rows.
 //
 // A Row is the state of one call. It has
-//   static constexpr int kArguments   how many arguments there are at most
-//   static constexpr int kFirstRowid  the first row's rowid
-//   static std::span columns()        of Column. The last kArguments are hidden: the arguments
 //   static void plan(info)            sets the cost; idxNum has a bit for each argument that is
 //                                     given, and may get further bits
-//   Row(Connection&)
-//   bool start(arguments)             begins a call; false: it has no rows
+//   bool start(connection, arguments) begins a call; false: it has no rows
 //   bool find(number)                 goes to the row of that number, counted from 0, or to the
 //                                     next one that there is; false: there is none
 //   bool show(context, column)        optional: otherwise the column shows what it has of the Row
-// start(), find() and show() throw SqlError.
+//   static constexpr int kFirstRowid  optional: 1
+// start(), find() and show() throw SqlError. kColumns is an array of Column. The last ones, which
+// are HIDDEN, are the arguments.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -91,7 +91,11 @@ class Arguments {
   sqlite3_value** values_;
 };
 
-template <class Row>
+inline constexpr bool is_declared(const char* declaration, std::string_view word) noexcept {
+  return std::string_view(declaration).find(word) != std::string_view::npos;
+}
+
+template <class Row, const auto& kColumns>
 class TableFunction {
  public:
   class Cursor;
@@ -100,13 +104,13 @@ class TableFunction {
 
   std::string declaration() const {
     std::string columns;
-    for (const auto& column : Row::columns()) {
+    for (const auto& column : kColumns) {
       columns += (columns.empty() ? "" : ", ") + std::string(column.declaration);
     }
     return "CREATE TABLE x(" + columns + ")";
   }
   bool best_index(sqlite3_index_info* info) {
-    if (!take_arguments(info, static_cast<int>(first_argument()))) {
+    if (!take_arguments(info, kFirstArgument)) {
       return false;
     }
     Row::plan(*info);
@@ -114,28 +118,30 @@ class TableFunction {
   }
 
  private:
-  static size_t first_argument() noexcept { return Row::columns().size() - Row::kArguments; }
+  static constexpr int kFirstArgument =
+      std::find_if(std::begin(kColumns), std::end(kColumns),
+                   [](const auto& column) { return is_declared(column.declaration, " HIDDEN"); }) -
+      std::begin(kColumns);
 
   Connection& connection_;
 };
 
-template <class Row>
-class TableFunction<Row>::Cursor {
+template <class Row, const auto& kColumns>
+class TableFunction<Row, kColumns>::Cursor {
  public:
-  explicit Cursor(TableFunction& function) : row_(function.connection_) {}
+  explicit Cursor(TableFunction& function) : connection_(function.connection_) {}
 
   void filter(int plan, const char*, int, sqlite3_value** values) {
     const Arguments arguments(plan, values);
     for (size_t i = 0; i < given_.size(); ++i) {
       given_[i] = {};
       if (arguments[i] != nullptr) {
-        given_[i].assign(arguments[i], is_text(Row::columns()[first_argument() + i].declaration)
-                                           ? Affinity::kText
-                                           : Affinity::kNone);
+        const bool text = is_declared(kColumns[kFirstArgument + i].declaration, " TEXT ");
+        given_[i].assign(arguments[i], text ? Affinity::kText : Affinity::kNone);
       }
     }
     number_ = 0;
-    more_ = row_.start(arguments) && row_.find(number_);
+    more_ = row_.start(connection_, arguments) && row_.find(number_);
   }
   void next() {
     ++number_;
@@ -143,14 +149,16 @@ class TableFunction<Row>::Cursor {
   }
   bool eof() const noexcept { return !more_; }
   sqlite3_int64 rowid() const noexcept {
-    return static_cast<sqlite3_int64>(number_) + Row::kFirstRowid;
+    if constexpr (requires { Row::kFirstRowid; }) {
+      return static_cast<sqlite3_int64>(number_) + Row::kFirstRowid;
+    }
+    return static_cast<sqlite3_int64>(number_) + 1;
   }
 
   // Shows what the row has, or else the argument as it was given.
   void column(sqlite3_context* context, int index) {
-    const auto& column = Row::columns()[static_cast<size_t>(index)];
-    if (!show(context, column) && static_cast<size_t>(index) >= first_argument()) {
-      given_[static_cast<size_t>(index) - first_argument()].result(context);
+    if (!show(context, kColumns[index]) && index >= kFirstArgument) {
+      given_[static_cast<size_t>(index - kFirstArgument)].result(context);
     }
   }
 
@@ -162,16 +170,19 @@ class TableFunction<Row>::Cursor {
       return column.show(context, row_);
     }
   }
-  static bool is_text(std::string_view declaration) noexcept {
-    return declaration.find(" TEXT ") != std::string_view::npos;
-  }
 
+  Connection& connection_;
   Row row_;
-  std::array<KeyCopy, Row::kArguments> given_;
+  std::array<KeyCopy, std::size(kColumns) - kFirstArgument> given_;
   uint64_t number_ = 0;  // of the row
   bool more_ = false;
 };
 
+// Sets what a call costs, and how many rows it has.
+inline void estimate(sqlite3_index_info& info, double cost, int64_t rows) noexcept {
+  info.estimatedCost = cost;
+  info.estimatedRows = rows;
+}
 // Says that the rows come in ascending order of this column, so that SQLite need not sort them.
 inline void note_order(sqlite3_index_info& info, int column) noexcept {
   info.orderByConsumed =
