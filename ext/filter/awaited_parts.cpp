@@ -14,18 +14,17 @@ StagedMessage AwaitedParts::staged(const FilterOptions& options) noexcept {
 }
 
 const std::optional<AwaitedParts::Standing>& AwaitedParts::standing(const FilterOptions& options) {
-  if (!known_) {
+  if (state_ == State::kNoneCame) {
     standing_.reset();
-    if (some_came_) {
-      standing_ = value_or_throw(store_.table(), staged(options).standing());
-    }
-    known_ = true;
+  } else if (state_ != State::kRead) {
+    standing_ = value_or_throw(store_.table(), staged(options).standing());
+    state_ = state_ == State::kSomeCame ? State::kRead : state_;
   }
   return standing_;
 }
 
 void AwaitedParts::expect_none(const FilterOptions& options) {
-  if (!some_came_ || in_use_ || !standing(options)) {
+  if (state_ == State::kInUse || !standing(options)) {
     return;
   }
   const uint64_t parts = standing_->cut.parts();
@@ -38,26 +37,25 @@ void AwaitedParts::expect_none(const FilterOptions& options) {
 }
 
 Status AwaitedParts::add(const FilterOptions& options, const MessagePart& part) {
-  some_came_ = true;
-  known_ = false;
+  state_ = State::kSomeCame;
   return staged(options).add(part);
 }
 
 void AwaitedParts::use(const FilterOptions& options, const MessagePart& last,
                        const std::function<void(const segments::MessageBytes& message)>& use) {
   struct InUse {
-    bool& flag;
-    ~InUse() { flag = false; }
-  } in_use{in_use_};
-  in_use_ = true;
+    State& state;
+    ~InUse() { state = state == State::kInUse ? State::kSomeCame : state; }
+  } in_use{state_};
+  state_ = State::kInUse;
   use(staged(options).message(last));
 }
 
 Status AwaitedParts::erase(const FilterOptions& options) {
-  known_ = false;
+  state_ = State::kSomeCame;
   CUCKOO_TRY(staged(options).erase());
   standing_.reset();
-  known_ = true;
+  state_ = State::kRead;
   return {};
 }
 

@@ -7,6 +7,7 @@
 //   I2  a roll-back removes parts that came since, because they are stored in the same transaction.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 
@@ -22,12 +23,14 @@ class AwaitedParts {
 
   explicit AwaitedParts(FilterStore& store) noexcept : store_(store) {}
 
-  bool some_came() const noexcept { return some_came_; }
+  bool some_came() const noexcept { return state_ != State::kNoneCame; }
   // Returns false if certainly no part is missing.
-  bool may_be_missing() const noexcept { return some_came_ && (!known_ || standing_); }
-  void end_transaction() noexcept { some_came_ = known_ = false; }
+  bool may_be_missing() const noexcept {
+    return some_came() && (state_ != State::kRead || standing_);
+  }
+  void end_transaction() noexcept { state_ = State::kNoneCame; }
   // Called after a roll-back to a savepoint, which may have removed parts or brought them back.
-  void forget() noexcept { known_ = false; }
+  void forget() noexcept { state_ = state_ == State::kRead ? State::kSomeCame : state_; }
 
   // Returns which parts are stored, or nothing if there is none. Throws SqlError.
   const std::optional<Standing>& standing(const FilterOptions& options);
@@ -45,9 +48,15 @@ class AwaitedParts {
   segments::StagedMessage staged(const FilterOptions& options) noexcept;
 
   FilterStore& store_;
-  bool some_came_ = false;  // in this transaction
-  bool in_use_ = false;     // the last one came, and use() runs
-  bool known_ = false;      // standing_ is the stored one
+  // In this transaction. Another connection sees no parts before the last one came, and a backup
+  // has none.
+  enum class State : uint8_t {
+    kNoneCame,
+    kSomeCame,  // storage says which are still there; also after a roll-back to a savepoint
+    kRead,      // standing_ is the stored one
+    kInUse,     // the last one came, and use() runs
+  };
+  State state_ = State::kNoneCame;
   std::optional<Standing> standing_;
 };
 
