@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.hpp"
@@ -29,9 +30,15 @@ using PieceSink = std::function<Status(Piece&& piece)>;
 // Hands over all pieces, ascending by prefix. The prefixes partition the hash space. It may be
 // called more than once, and hands over the same pieces each time.
 using PieceSource = std::function<Status(const PieceSink& sink)>;
-// Reads all pieces, if there are any, which verifies those of a message.
+// Returns kBadMessage instead of kCorrupt: what storage holds is sound, so the message is not.
+inline Status of_message(Status status) {
+  return !status.ok() && status.error().code == ErrorCode::kCorrupt
+             ? Status(bad_message(status.take_error().message))
+             : std::move(status);
+}
+// Reads all pieces of a message, if there are any, which verifies them.
 inline Status verify(const PieceSource& pieces) {
-  return pieces ? pieces([](Piece&&) { return Status(); }) : Status();
+  return pieces ? of_message(pieces([](Piece&&) { return Status(); })) : Status();
 }
 // Hands over the same pieces, from that of `prefix` on, until enough() returns true after one.
 using PieceRange = std::function<Status(uint64_t prefix, const PieceSink& sink,

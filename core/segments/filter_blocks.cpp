@@ -43,7 +43,7 @@ void FilterBlocks::forget() noexcept {
   touched_.clear();
   replaced_.clear();
   changed_ = root_changed_ = all_replaced_ = false;
-  poison_.lift();
+  poison_.forget();
 }
 
 // --- segments ------------------------------------------------------------------------------------

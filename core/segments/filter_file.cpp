@@ -16,14 +16,13 @@ namespace cuckoo::segments {
 Status FilterFile::create(uint64_t past) {
   CUCKOO_TRY(blocks_.create(past));
   turns_.begin();
-  memory_ = Memory::kCurrent;
+  blocks_.poison().note_current();
   return {};
 }
 
 void FilterFile::forget() noexcept {
   blocks_.forget();
   turns_.begin();
-  memory_ = Memory::kUnknown;
 }
 
 Status FilterFile::refresh() {
@@ -31,10 +30,10 @@ Status FilterFile::refresh() {
   if (blocks_.changed()) {
     return {};
   }
-  const bool known = memory_ == Memory::kCurrent;
-  memory_ = Memory::kUnknown;
+  const bool known = usable();
+  blocks_.poison().forget();
   CUCKOO_TRY(blocks_.follow(known));
-  memory_ = Memory::kCurrent;
+  blocks_.poison().note_current();
   return {};
 }
 

@@ -79,7 +79,7 @@ class FilterFile {
   // Drops what is not flushed, after a roll-back. refresh() comes before any other call. options()
   // stay those of an import() that was rolled back: then refresh() fails, as others are stored.
   void forget() noexcept;
-  bool usable() const noexcept { return memory_ == Memory::kCurrent && !poisoned(); }
+  bool usable() const noexcept { return blocks_.poison().current(); }
 
   // usable() is a precondition of all below.
   // kNotLoaded: load() it and ask again.
@@ -251,11 +251,6 @@ class FilterFile {
   Status check(const FilterFile& memory) const;
 
  private:
-  enum class Memory : uint8_t {
-    kUnknown,  // what is in memory may be wrong
-    kCurrent,  // memory is what storage holds, with the changes that are not flushed
-  };
-
   // Can it hold contents of that mark? With unique = on each hash must be there once.
   bool can_have(const FilterMark& mark, bool unique) const noexcept;
   FilterChanges changes_of(const FilterMark& from, const FilterMark& to, EntryList entries);
@@ -279,7 +274,6 @@ class FilterFile {
 
   FilterOptions options_;
   FilterBlocks blocks_;
-  Memory memory_ = Memory::kUnknown;
   Turns turns_{blocks_};
 };
 

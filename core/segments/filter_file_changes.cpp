@@ -172,7 +172,7 @@ Result<bool> FilterFile::apply(const FilterChanges& changes) {
   }
   CUCKOO_TRY(expect_from(changes));
   if (!can_have(changes.to, changes.unique)) {
-    return corrupt("changes to the mark of another filter");
+    return bad_message("changes to the mark of another filter");
   }
   const uint64_t most = items() + changes.entries.size();
   if (!options_.multiset() && (changes.items < items() || changes.items > most)) {
@@ -184,10 +184,9 @@ Result<bool> FilterFile::apply(const FilterChanges& changes) {
   Status applied = blocks_.poison().changing(
       [&] { return ChangesApplier(*this, blocks_, turns_).apply(changes); });
   if (!applied.ok() && applied.error().code != ErrorCode::kStorage && stored) {
-    const Error why = applied.take_error();
     forget();
     CUCKOO_TRY(refresh());
-    return why;
+    return of_message(std::move(applied));
   }
   CUCKOO_TRY(std::move(applied));
   return true;

@@ -138,7 +138,8 @@ Status FilterWindow::create() {
   if (!single()) {
     note_changed_state();
   }
-  state_stored_ = stale_ = erases_all_ = false;
+  state_stored_ = erases_all_ = false;
+  poison_.note_current();
   to_erase_.clear();
   return {};
 }
@@ -158,11 +159,11 @@ Status FilterWindow::refresh() {
   }
   if (single()) {
     CUCKOO_TRY(newest_->refresh());
-    stale_ = false;
+    poison_.note_current();
     return {};
   }
-  const bool known = !stale_;
-  stale_ = true;  // unless all that follows goes well
+  const bool known = poison_.current();
+  poison_.forget();  // unless all that follows goes well
   State stored;
   const Blocks blocks(storage_, created_.block_seed());
   CUCKOO_TRY(
@@ -184,7 +185,7 @@ Status FilterWindow::refresh() {
     return in_block(kWindowBlock, corrupt("names other logs than the older generations have"));
   }
   state_stored_ = true;
-  stale_ = false;
+  poison_.note_current();
   return {};
 }
 
@@ -195,9 +196,8 @@ void FilterWindow::forget() noexcept {
     }
   }
   state_changed_ = erases_all_ = false;
-  stale_ = true;
   to_erase_.clear();
-  poison_.lift();
+  poison_.forget();
 }
 
 bool FilterWindow::poisoned() const noexcept { return poison_.poisoned() || newest_->poisoned(); }

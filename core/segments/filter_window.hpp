@@ -51,7 +51,7 @@ class FilterWindow {
   Status create();
   Status refresh();
   void forget() noexcept;
-  bool usable() const noexcept { return !stale_ && !poison_.poisoned() && newest_->usable(); }
+  bool usable() const noexcept { return poison_.current() && newest_->usable(); }
   bool poisoned() const noexcept;
   bool pending() const noexcept;
   Status flush();
@@ -179,10 +179,9 @@ class FilterWindow {
   uint64_t times_arranged_ = 0;
   bool state_changed_ = false;  // it is not flushed
   bool state_stored_ = false;
-  bool stale_ = true;               // storage may hold other generations
   std::vector<uint64_t> to_erase_;  // slots; flush() erases them before it writes
   bool erases_all_ = false;         // every block instead
-  Poison poison_;                   // of the window's own changes and writes
+  Poison poison_;  // of the window's own changes, and of which generations storage holds
 };
 
 }  // namespace cuckoo::segments

@@ -191,7 +191,7 @@ Status FilterWindow::import(const FilterOptions& options, const WindowMessage& i
     next.past = before != nullptr ? chain_with(next.past, before->history()) : next.past;
     const uint64_t slot = theirs.rotation % files.size();
     files[slot] = std::make_unique<FilterFile>(options, storage_, slot);
-    CUCKOO_TRY(make_like(theirs, next.past, *files[slot]));
+    CUCKOO_TRY(of_message(make_like(theirs, next.past, *files[slot])));
     before = files[slot].get();
   }
   return poison_.changing([&]() -> Status {
@@ -226,10 +226,9 @@ Result<bool> FilterWindow::apply(const WindowMessage& changes) {
   CUCKOO_TRY(flush());
   Status applied = poison_.changing([&] { return apply_all(changes); });
   if (!applied.ok() && applied.error().code != ErrorCode::kStorage) {
-    const Error why = applied.take_error();
     forget();
     CUCKOO_TRY(refresh());
-    return why;
+    return of_message(std::move(applied));
   }
   CUCKOO_TRY(std::move(applied));
   return true;

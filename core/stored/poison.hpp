@@ -1,7 +1,9 @@
 // Says whether memory may be trusted. A failure in the middle of writing leaves storage
-// half-written, and only a roll-back repairs that.
+// half-written, and only a roll-back repairs that: forget() comes with it. Each connection has a
+// state of its own. If a backup was restored, refresh() notices it while memory is current.
 #pragma once
 
+#include <cstdint>
 #include <utility>
 
 #include "core/base/result.hpp"
@@ -10,13 +12,17 @@ namespace cuckoo {
 
 class Poison {
  public:
-  bool poisoned() const noexcept { return poisoned_; }
-  void poison() noexcept { poisoned_ = true; }
-  void lift() noexcept { poisoned_ = false; }
+  // Returns whether memory is what storage holds, with the changes that are not flushed.
+  bool current() const noexcept { return memory_ == Memory::kCurrent; }
+  bool poisoned() const noexcept { return memory_ == Memory::kPoisoned; }
+  void poison() noexcept { memory_ = Memory::kPoisoned; }
+  void forget() noexcept { memory_ = Memory::kUnknown; }
+  // Called when all of storage was followed. A poison stays.
+  void note_current() noexcept { memory_ = poisoned() ? memory_ : Memory::kCurrent; }
 
   // Returns kStorage while poisoned.
   Status error() const {
-    if (!poisoned_) {
+    if (!poisoned()) {
       return {};
     }
     return Error{ErrorCode::kStorage, "an earlier write failed in this transaction; roll it back",
@@ -26,9 +32,9 @@ class Poison {
   // Runs a function that writes to storage. If it fails or throws, this is poisoned afterwards.
   template <class Body>
   Status writing(Body&& body) {
-    poisoned_ = true;
+    const Memory before = std::exchange(memory_, Memory::kPoisoned);
     CUCKOO_TRY(std::forward<Body>(body)());
-    poisoned_ = false;
+    memory_ = before;
     return {};
   }
 
@@ -39,7 +45,11 @@ class Poison {
     struct UnlessDone {
       Poison& poison;
       bool done = false;
-      ~UnlessDone() { poison.poisoned_ = poison.poisoned_ || !done; }
+      ~UnlessDone() {
+        if (!done) {
+          poison.poison();
+        }
+      }
     } unless{*this};
     CUCKOO_TRY(std::forward<Body>(body)());
     unless.done = true;
@@ -47,7 +57,12 @@ class Poison {
   }
 
  private:
-  bool poisoned_ = false;
+  enum class Memory : uint8_t {
+    kUnknown,  // it may be wrong: at first, and after a roll-back
+    kCurrent,
+    kPoisoned,
+  };
+  Memory memory_ = Memory::kUnknown;
 };
 
 }  // namespace cuckoo

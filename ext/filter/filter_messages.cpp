@@ -215,10 +215,8 @@ void FilterMessages::apply_changes(const MessageBytes& bytes) {
   expect_keys(changes);
   live_.change_by([&]() -> Status {
     Status applied = live_.filter().newest().apply(changes).take_status();
-    // In these cases the message is bad, not the table.
-    const bool bad = !applied.ok() && live_.usable() &&
-                     (applied.error().code == ErrorCode::kCorrupt ||
-                      applied.error().code == ErrorCode::kInvalid);
+    const bool bad = !applied.ok() && (applied.error().code == ErrorCode::kBadMessage ||
+                                       applied.error().code == ErrorCode::kInvalid);
     return bad ? invalid("apply: " + applied.error().message) : std::move(applied);
   });
 }

@@ -57,7 +57,6 @@ class LiveFilter final : public LiveTable {
       look_at_storage();
     }
   }
-  bool usable() const noexcept { return filter_ != nullptr && filter_->usable() && !rolled_back(); }
   segments::FilterWindow& filter() noexcept { return *filter_; }
   uint64_t seed() const noexcept { return seed_; }
   // Returns whether each key, also an integer, has one hash, and contains(hash) needs no follow().
@@ -169,6 +168,7 @@ class LiveFilter final : public LiveTable {
   void write_pending() override;
   void undo_transaction() noexcept override;
   void undo_to(int savepoint) noexcept override;
+  bool usable() const noexcept { return filter_ != nullptr && filter_->usable() && !rolled_back(); }
   void look_at_storage();
   void set_filter(std::unique_ptr<segments::FilterWindow> filter) noexcept;
   void adopt_options() noexcept;

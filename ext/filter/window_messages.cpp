@@ -185,7 +185,7 @@ void WindowMessages::import(const segments::MessageBytes& bytes, const std::stri
   }
   live_.replace_by(next, [&](const FilterOptions& options) -> Status {
     Status imported = live_.filter().import(options, message);
-    return !imported.ok() && imported.error().code == ErrorCode::kCorrupt && live_.usable()
+    return imported.error().code == ErrorCode::kBadMessage
                ? invalid(command + ": " + imported.error().message)
                : std::move(imported);
   });
@@ -200,7 +200,7 @@ void WindowMessages::apply(const segments::MessageBytes& bytes) {
       return;
     }
     const Status sound = segments::verify(message);
-    if (!sound.ok() && sound.error().code == ErrorCode::kCorrupt) {
+    if (sound.error().code == ErrorCode::kBadMessage) {
       refuse("apply", sound.error().message);
     }
     throw_if(live_.table(), sound);
@@ -208,8 +208,7 @@ void WindowMessages::apply(const segments::MessageBytes& bytes) {
   }
   live_.change_by([&]() -> Status {
     Status applied = live_.filter().apply(message).take_status();
-    // In this case the message is bad, not the table.
-    return !applied.ok() && applied.error().code == ErrorCode::kCorrupt && live_.usable()
+    return applied.error().code == ErrorCode::kBadMessage
                ? invalid("apply: " + applied.error().message)
                : std::move(applied);
   });

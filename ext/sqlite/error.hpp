@@ -40,6 +40,7 @@ inline SqlError sql_error(const std::string& table, const Error& error) {
     case ErrorCode::kStorage:
       return {error.storage_code != 0 ? error.storage_code : SQLITE_IOERR,
               table + ": " + error.message};
+    case ErrorCode::kBadMessage:
     case ErrorCode::kInvalid:
       break;
   }

@@ -24,6 +24,7 @@ enum class ErrorCode {
   kInterrupted,   // the caller's poll() asked to stop
   kStorage,       // the storage underneath failed; storage_code is its own code
   kFlashFailure,  // a flash block failed: worn out or bad from the start
+  kBadMessage,    // what another filter sent is damaged; nothing was changed
 };
 
 struct Error {
@@ -70,6 +71,9 @@ class [[nodiscard]] Result {
 };
 
 inline Error corrupt(std::string message) { return {ErrorCode::kCorrupt, std::move(message)}; }
+inline Error bad_message(std::string message) {
+  return {ErrorCode::kBadMessage, std::move(message)};
+}
 inline Error invalid(std::string message) { return {ErrorCode::kInvalid, std::move(message)}; }
 
 }  // namespace cuckoo

@@ -483,7 +483,7 @@ TEST_P(FilterFileChanges, that_can_not_be_are_refused) {
   add_to(origin, counts, 100, 120);
   FilterChanges changes = origin.changes_since(old);
   ++changes.to.seed;
-  copy->refusal(changes, ErrorCode::kCorrupt);
+  copy->refusal(changes, ErrorCode::kBadMessage);
   --changes.to.seed;
   if (multiset()) {
     for (uint64_t i = 0; i < 600; ++i) {
