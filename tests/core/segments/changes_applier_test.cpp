@@ -1,5 +1,5 @@
 // How a copy applies the changes of its origin, for every kind. What changes are, and which are
-// refused, is in filter_file_changes_test.cpp; failures are in filter_file_changes_fault_test.cpp.
+// refused, is in filter_file_changes_test.cpp; failures are in faults_test.cpp.
 #include "core/segments/changes_applier.hpp"
 
 #include "tests/core/segments/copies.hpp"

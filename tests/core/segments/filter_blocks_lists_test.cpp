@@ -122,28 +122,6 @@ TEST_F(ListsOfFilterBlocks, share_their_pages_with_those_who_follow) {
   EXPECT_FALSE(has(first, 39));
 }
 
-TEST_F(ListsOfFilterBlocks, lose_nothing_when_a_page_can_not_be_read) {
-  options_.capacity = 3000;
-  FilterBlocks writer(options_, storage());
-  expect_ok(writer.create());
-  append(writer, 0, 300);
-  expect_ok(flush(writer));
-  FilterBlocks reader(options_, storage());
-  expect_ok(reader.follow(false));
-  for (uint64_t n = 1; n < 20; ++n) {
-    rows_.fail_at(n);
-    for (uint64_t i = 0; i < 300; ++i) {
-      if (reader.current_of(nth_key(i)).ok()) {
-        ASSERT_TRUE(has(reader, i));
-      }
-    }
-  }
-  rows_.fail_at(0);
-  for (uint64_t i = 0; i < 300; ++i) {
-    ASSERT_TRUE(has(reader, i));
-  }
-}
-
 }  // namespace
 }  // namespace segments_filter_blocks_lists_test
 }  // namespace cuckoo::segments

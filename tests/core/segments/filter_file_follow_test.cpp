@@ -205,27 +205,6 @@ TEST_P(FilterFileFollows, a_backup_with_entries_that_come_to_nothing) {
   EXPECT_EQ(opened.items(), 1u);
 }
 
-// SQLite may undo any work, whether it was flushed before or not.
-TEST_P(FilterFileFollows, a_roll_back) {
-  const MemoryBlocks::Rows start = storage.rows;
-  const std::vector<uint64_t> answers = answers_of(*writer, 40000);
-  for (const auto& [name, work] : test::share_of(std::vector(std::begin(kWork), std::end(kWork)))) {
-    for (const bool flushed : {false, true}) {
-      SCOPED_TRACE(name);
-      work(*writer, 10000);
-      if (flushed) {
-        expect_ok(writer->finish_load());
-        expect_ok(writer->flush());
-      }
-      roll_back(start);
-      ASSERT_EQ(answers_of(*writer, 40000), answers);
-      expect_ok(commit(*writer));
-      ASSERT_TRUE(storage.rows == start) << "nothing is pending";
-      expect_ok(writer->check());
-    }
-  }
-}
-
 // Three connections take turns. Each removes a key that was added in the turn before.
 TEST_P(FilterFileFollows, one_another) {
   std::unique_ptr<FilterFile> files[3];

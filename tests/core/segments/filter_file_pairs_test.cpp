@@ -106,26 +106,6 @@ TEST(FilterFilePairs, that_are_too_many_are_refused_and_change_nothing) {
   EXPECT_EQ(missing(stored.file, 0, fitted), 0);
 }
 
-TEST(FilterFilePairs, that_are_rolled_back_are_gone) {
-  for (const bool flushed : {false, true}) {
-    for (const uint64_t first : {0, 300}) {  // the first ones of all, too
-      StoredPairs stored(options_of(1000));
-      stored.add_and_commit(0, first);
-      const auto before = stored.storage.rows;
-      const uint64_t absent = missing(stored.file, 1000, 9000);
-      stored.add(300, 800);
-      if (flushed) {
-        expect_ok(stored.file.flush());
-      }
-      stored.roll_back(before);
-      EXPECT_EQ(missing(stored.file, 1000, 9000), absent);
-      EXPECT_EQ(missing(stored.file, 0, first), 0);
-      stored.add(2000, 2100);
-      stored.commit_and_check();
-    }
-  }
-}
-
 // The two histories have the same number of pages and items, but other pairs.
 TEST(FilterFilePairs, of_another_history_are_noticed) {
   StoredPairs stored(options_of(1000));
@@ -221,34 +201,6 @@ TEST(FilterFilePairs, that_are_damaged_are_noticed) {
     EXPECT_FALSE(stored.file.check().ok()) << id;
   }
   stored.storage.rows = good;
-  expect_ok(stored.file.check());
-}
-
-TEST(FilterFilePairs, are_safe_from_faults_of_the_storage) {
-  StoredPairs stored(options_of(1000));
-  stored.add_and_commit(0, 300);
-  const auto before = stored.storage.rows;
-  for (uint64_t fault = 1;; ++fault) {
-    stored.roll_back(before);
-    stored.storage.fail_at(fault);
-    Status status;
-    for (uint64_t i = 300; i < 310 && status.ok(); ++i) {
-      status = stored.file.insert_pair(nth_pair(i));
-    }
-    if (status.ok()) {
-      status = stored.file.flush();
-    }
-    const bool was_due = stored.storage.fault_is_due();
-    stored.storage.fail_at(0);
-    if (was_due) {
-      expect_ok(status);
-      break;
-    }
-    EXPECT_FALSE(status.ok());
-    ASSERT_LT(fault, 1000);
-  }
-  EXPECT_EQ(missing(stored.file, 0, 310), 0);
-  stored.file.committed();
   expect_ok(stored.file.check());
 }
 

@@ -270,40 +270,6 @@ TEST(FilterFileImportOfCopies, writes_the_cells_that_overflowed) {
   to.expect_stored();
 }
 
-TEST_P(FilterFileImport, that_fails_while_it_is_written_can_be_rolled_back) {
-  FilledFile from(options_of(GetParam()), 0, 2150);
-  HeldPieces pieces(from.file.contents(GetParam().growth));
-  FilledFile to(options_of(GetParam()), 5000, 5400);
-  to.commit();
-  const auto rows = to.storage.rows;
-  for (uint64_t fault = 1;; fault += 1 + fault / 4) {
-    to.storage.fail_at(fault);
-    Status status = to.file.import(to.file.options(), pieces.contents);
-    const bool changed = status.ok();
-    if (changed) {
-      status = to.file.flush();
-    }
-    const bool was_due = to.storage.fault_is_due();
-    to.storage.fail_at(0);
-    if (was_due) {
-      expect_ok(status);
-      break;
-    }
-    EXPECT_EQ(to.file.poisoned(), changed);
-    if (changed) {
-      to.storage.rows = rows;
-      to.file.forget();
-      expect_ok(to.file.refresh());
-    }
-    EXPECT_EQ(to.storage.rows, rows);
-    expect_counts(to.file, to.counts);
-    ASSERT_LT(fault, 100000);
-  }
-  to.file.committed();
-  to.counts = from.counts;
-  to.expect_stored_as(options_of(GetParam()));
-}
-
 // --- rebuild -------------------------------------------------------------------------------------
 
 TEST_P(GrowingFileRebuild, holds_the_same_in_the_segments_that_create_would_make) {
@@ -405,47 +371,6 @@ TEST(FilterFileRebuild, of_chosen_keys_cuts_them_further_but_not_without_end) {
   filled.expect_stored();
 }
 
-TEST_P(GrowingFileRebuild, that_fails_changes_nothing) {
-  FilledFile filled(options_of(GetParam()), 0, 5150);
-  filled.commit();
-  filled.fill(5150, 5160);
-  EXPECT_TRUE(fails(filled.file.rebuild(0), ErrorCode::kInvalid, "capacity"));
-  const auto rows = filled.storage.rows;
-  for (uint64_t fault = 1;; fault += 1 + fault / 8) {
-    filled.storage.fail_at(fault);
-    const Status status = filled.file.rebuild(40000);
-    if (status.ok()) {
-      EXPECT_TRUE(filled.storage.fault_is_due());
-      break;
-    }
-    EXPECT_FALSE(filled.file.poisoned());
-    EXPECT_EQ(filled.storage.rows, rows);
-    ASSERT_LT(fault, 10000);
-  }
-  filled.storage.fail_at(0);
-  expect_counts(filled.file, filled.counts);
-  filled.expect_stored();
-}
-
-TEST_P(GrowingFileRebuild, that_is_rolled_back_changed_nothing) {
-  FilledFile filled(options_of(GetParam()), 0, 5150);
-  filled.commit();
-  const auto rows = filled.storage.rows;
-  const size_t segments = filled.file.segments();
-  for (const bool flushed : {false, true}) {
-    expect_ok(filled.file.rebuild(200000));
-    if (flushed) {
-      expect_ok(filled.file.flush());
-    }
-    filled.storage.rows = rows;
-    filled.file.forget();
-    expect_ok(filled.file.refresh());
-    EXPECT_EQ(filled.file.segments(), segments);
-    expect_counts(filled.file, filled.counts);
-    expect_ok(filled.file.check());
-  }
-}
-
 // --- unite ---------------------------------------------------------------------------------------
 
 TEST_P(FixedFileUnite, holds_both) {
@@ -537,31 +462,6 @@ TEST_P(FixedFileUnite, of_as_many_keys_as_its_capacity_always_fits) {
     expect_counts(to.file, to.counts);
     expect_ok(to.file.check());
   }
-}
-
-TEST_P(FixedFileUnite, that_fails_changes_nothing) {
-  FilledFile from(options_of(GetParam()), 0, 300);
-  HeldPieces pieces(from.file.contents(false));
-  FilledFile to(options_of(GetParam()), 200, 4200);
-  to.commit();
-  to.file.forget();
-  expect_ok(to.file.refresh());
-  const auto rows = to.storage.rows;
-  for (uint64_t fault = 1;; fault += 1 + fault / 8) {
-    to.storage.fail_at(fault);
-    const Status status = to.file.unite(pieces.contents);
-    if (status.ok()) {
-      break;
-    }
-    EXPECT_FALSE(to.file.poisoned());
-    ASSERT_LT(fault, 10000);
-  }
-  to.storage.fail_at(0);
-  EXPECT_EQ(to.storage.rows, rows);
-  to.counts.insert(from.counts.begin(), from.counts.end());
-  expect_counts(to.file, to.counts);
-  to.commit();
-  expect_ok(to.file.check());
 }
 
 TEST(FilterFileRoom, is_asked_for_before_the_work) {

@@ -480,25 +480,6 @@ TEST(FilterFileClear, begins_anew_and_other_connections_see_it) {
   expect_ok(file.check());
 }
 
-TEST(FilterFileClear, that_is_rolled_back_changed_nothing) {
-  const FilterOptions options = test::small_segments(FilterKind::kCuckoo);
-  MemoryBlocks storage;
-  FilterFile file(options, storage);
-  expect_ok(file.create());
-  expect_ok(test::commit(file));
-  expect_ok(test::add_and_commit(file, 0, 6000));
-  const MemoryBlocks::Rows before = storage.rows;
-  expect_ok(file.clear());
-  expect_ok(test::add(file, 7000, 7010));
-  expect_ok(file.flush());
-  storage.rows = before;
-  file.forget();
-  expect_ok(file.refresh());
-  test::expect_all(file, 6000);
-  expect_ok(test::add_and_commit(file, 6000, 6100));
-  test::expect_stored(storage, options, 6100);
-}
-
 TEST(FilterFileReplace, says_what_became_of_it) {
   using IfPresent = FilterFile::IfPresent;
   using Replaced = FilterFile::Replaced;

@@ -1,7 +1,6 @@
 // Marks, images and changes of sliding windows: a copy becomes what its origin is, with all of its
 // generations.
 #include "tests/core/segments/window_copies.hpp"
-#include "tests/support/allocations.hpp"
 
 namespace cuckoo::segments {
 namespace segments_filter_window_changes_test {
@@ -235,25 +234,6 @@ TEST_P(WindowChanges, late_and_doubled_messages_change_nothing) {
   EXPECT_TRUE(made->storage.rows == after);
 }
 
-TEST_P(WindowChanges, roll_backs_bring_back_what_was) {
-  const auto made = copy(origin);
-  const MemoryBlocks::Rows before = made->storage.rows;
-  const WindowMark mark = mark_of(made->window);
-  origin.add(3000, 3010);
-  origin.rotate();
-  origin.rotate();
-  origin.add_and_commit(4000, 4010);
-  for (const bool flushed : {false, true}) {
-    ASSERT_TRUE(take(made->window, *changes_of(origin.window, mark)).ok());
-    EXPECT_TRUE(!flushed || made->window.flush().ok());
-    made->roll_back(before);
-    EXPECT_EQ(mark_of(made->window), mark);
-    EXPECT_EQ(made->missing(0, 200) + made->missing(2000, 2200), 0U);
-  }
-  EXPECT_FALSE(follow_origin(*made, origin.window));
-  expect_same(*made, origin);
-}
-
 TEST_P(WindowChanges, no_rotation_comes_after_the_last_one_that_has_a_number) {
   const Bytes bytes = image_of(origin.window);
   WindowMessage message = decode_window_message(bytes, 448, true).value();
@@ -304,122 +284,15 @@ TEST_P(WindowChanges, messages_that_contradict_themselves_are_refused) {
   EXPECT_FALSE(filter.window.apply(changes).ok());
 }
 
-// --- faults --------------------------------------------------------------------------------------
-
-class WindowChangesFaults : public WindowChanges {
- protected:
-  void SetUp() override {
-    made = copy(origin);
-    mark = mark_of(made->window);
-    before = made->storage.rows;
-    origin.add(3000, 3050);
-    origin.rotate();
-    origin.add(3100, 3150);
-    origin.rotate();
-    origin.add_and_commit(4000, 4020);
-    messages = {*changes_of(origin.window, mark), image_of(origin.window)};
-  }
-
-  std::unique_ptr<StoredGenerations> made;
-  WindowMark mark;
-  MemoryBlocks::Rows before;
-  std::vector<Bytes> messages;
-};
-
-INSTANTIATE_EACH(Kinds, WindowChangesFaults, test::all_cases());
-
-TEST_P(WindowChangesFaults, S8_a_message_leaves_nothing_half_done) {
-  const FilterOptions of_copy = made->window.options();
-  for (const Bytes& message : messages) {
-    for (uint64_t n = 1; !HasFailure(); ++n) {
-      SCOPED_TRACE("call " + std::to_string(n));
-      StoredGenerations one(of_copy);
-      one.roll_back(before);
-      const ErrorCode codes[] = {ErrorCode::kStorage, ErrorCode::kInterrupted};
-      one.storage.fail_at(n, codes[n % 2]);
-      Status status = take(one.window, message);
-      const bool applied = status.ok();
-      if (applied) {
-        status = one.window.finish_load();
-      }
-      if (status.ok()) {
-        status = one.window.flush();
-      }
-      const bool done = one.storage.fault_is_due();
-      one.storage.fail_at(0);
-      if (done) {
-        ASSERT_TRUE(status.ok()) << message_of(status);
-        one.window.committed();
-        expect_same(one, origin);
-        EXPECT_GT(n, 5U);
-        break;
-      }
-      ASSERT_FALSE(status.ok());
-      if (!applied && one.window.usable()) {  // the transaction goes on
-        EXPECT_EQ(mark_of(one.window), mark);
-        EXPECT_FALSE(one.window.pending());
-        one.expect_good();
-      } else if (!applied) {
-        EXPECT_FALSE(one.window.mark().ok());
-        EXPECT_FALSE(one.window.flush().ok());
-      }
-      StoredGenerations again(of_copy);  // an import has changed the options
-      again.roll_back(before);
-      EXPECT_EQ(mark_of(again.window), mark);
-      EXPECT_FALSE(follow_origin(again, origin.window));
-    }
-  }
-}
-
-TEST_P(WindowChangesFaults, an_answer_fails_or_is_whole) {
-  for (uint64_t n = 1;; ++n) {
-    FilterWindow opened(origin.window.options(), origin.storage);
-    StoredGenerations::follow(opened);
-    origin.storage.fail_at(n);
-    const Result<std::optional<WindowMessage>> changes = opened.changes_since(mark);
-    Result<Bytes> bytes = changes.ok() && changes.value()
-                              ? encode_window_message(*changes.value(), 1 << 30)
-                              : Result<Bytes>(corrupt("none"));
-    const bool failed = !origin.storage.fault_is_due();
-    origin.storage.fail_at(0);
-    ASSERT_EQ(bytes.ok(), !failed);
-    EXPECT_FALSE(opened.pending());
-    if (!failed) {
-      EXPECT_EQ(bytes.value(), messages[0]);
-      EXPECT_GT(n, 2U);
-      break;
-    }
-  }
-}
-
-TEST_P(WindowChangesFaults, S8_without_memory_nothing_is_lost_after_a_roll_back) {
-  for (const Bytes& message : messages) {
-    const FilterOptions of_copy = made->window.options();
-    int64_t left = 0;
-    for (;; left += 1 + left / 8) {
-      StoredGenerations one(of_copy);
-      one.roll_back(before);
-      if (!runs_out_of_memory(left, [&] { (void)take(one.window, message); })) {
-        one.commit();
-        expect_same(one, origin);
-        break;
-      }
-      one.window.forget();
-      one.window.committed();
-      FilterWindow again(of_copy, one.storage);
-      one.storage.rows = before;
-      StoredGenerations::follow(again);
-      ASSERT_EQ(mark_of(again), mark) << left;
-    }
-    EXPECT_GT(left, 10);
-  }
-}
-
 // The headers of a section are right, but the rest is spoilt. The copy finds it in the middle of
 // its work.
-TEST_P(WindowChangesFaults, S8_a_bad_piece_changes_nothing) {
+TEST_P(WindowChanges, S8_with_a_bad_piece_change_nothing) {
+  const auto made = copy(origin);
+  const WindowMark mark = mark_of(made->window);
   const MemoryBlocks::Rows rows = made->storage.rows;
-  for (const Bytes& message : messages) {
+  origin.rotate();
+  origin.add_and_commit(3100, 3150);
+  for (const Bytes& message : {*changes_of(origin.window, mark), image_of(origin.window)}) {
     for (size_t bit = 8 * 160; bit < 8 * message.size(); bit += 131) {
       Bytes flipped = message;
       flipped[bit / 8] ^= std::byte{1} << (bit % 8);

@@ -426,21 +426,6 @@ TEST_F(SegmentLog, of_a_set_removes_and_counts_nothing) {
   }
 }
 
-TEST_F(SegmentLog, a_failed_write_is_repeated) {
-  Log log = started();
-  append(log, 30);
-  for (uint64_t call = 1; call <= 8; ++call) {
-    storage.rows.clear();
-    storage.fail_at(call);
-    EXPECT_FALSE(log.write_to(blocks, 0, items, version).ok());
-  }
-  storage.rows.clear();
-  storage.fail_at(0);
-  flush(log);
-  Log other(options);
-  EXPECT_EQ(all_of(other), entries_between(0, 30));
-}
-
 // An entry without its count would stand for one copy.
 TEST_F(SegmentLog, takes_an_entry_with_its_count_or_no_part_of_it_when_memory_runs_out) {
   Log log(options);
