@@ -43,7 +43,7 @@ soak() {
   [ "$failed" -eq 0 ] && [ "$seed" -eq "$end" ]
 }
 
-core_models='*FilterFileLives.*:*FilterFileNow.S6_*:*FilterFileChanges.I1_*:*WindowsOfSegments.I1_I4_*'
+core_models='*FilterLives.*:*FilterFileChanges.I1_*:*WindowsOfSegments.I1_I4_*'
 core_models+=':FlashEndurance.blocks_fail*'
 # What ctest leaves out, and all of each test.
 status=0

@@ -99,69 +99,7 @@ TEST(CuckooPlace, page_and_first_bit_equal_division_at_every_border) {
   }
 }
 
-TEST(CuckooFilter, a_probe_asks_for_the_two_pages_of_the_hash) {
-  const CuckooGeometry geometry{1000, shape_of(16, 8), 64};
-  for (uint64_t i = 0; i < 100; ++i) {
-    CuckooFilter filter(geometry);
-    const uint64_t hash = nth_hash(3, i);
-    const CuckooFilter::Place place = filter.locate(hash);
-    const auto loaded = [&] { return filter.probe(hash) != Filter::Answer::kNotLoaded; };
-    EXPECT_FALSE(loaded());
-    filter.pages().add(filter.page_of(place.bucket1), false);
-    EXPECT_EQ(loaded(), filter.page_of(place.bucket1) == filter.page_of(place.bucket2));
-    if (!loaded()) {
-      filter.pages().add(filter.page_of(place.bucket2), false);
-    }
-    EXPECT_TRUE(loaded());
-    EXPECT_FALSE(filter.contains(hash));
-    EXPECT_FALSE(filter.remove(hash));
-  }
-}
-
 // ---- every bucket shape
-
-TEST(CuckooFilter, I1_I2_every_shape_holds_what_was_inserted_and_empties) {
-  for (const uint64_t buckets : {1u, 2u, 7u, 100u}) {
-    for (const CuckooGeometry& geometry : all_geometries(buckets)) {
-      CuckooFilter filter = whole_cuckoo(geometry);
-      const std::string what =
-          name_of(geometry.shape) + ", " + std::to_string(buckets) + " buckets";
-      const uint64_t keys = buckets * 4 + 10;  // more than there are slots
-      for (uint64_t i = 0; i < keys; ++i) {
-        filter.insert(nth_hash(1, i));
-        ASSERT_TRUE(filter.contains(nth_hash(1, i))) << what;
-      }
-      ASSERT_EQ(filter.items(), keys);
-      expect_good(filter, what);
-      for (uint64_t i = 0; i < keys; ++i) {
-        ASSERT_TRUE(filter.contains(nth_hash(1, i))) << what;
-        ASSERT_GE(filter.count(nth_hash(1, i)), 1u) << what;
-      }
-      for (uint64_t i = 0; i < keys; ++i) {
-        ASSERT_TRUE(filter.remove(nth_hash(1, i))) << what;
-      }
-      ASSERT_EQ(filter.items(), 0u);
-      ASSERT_EQ(filter.digest(), 0u);
-      const std::vector<std::byte> bytes = image(filter);
-      ASSERT_TRUE(std::all_of(bytes.begin(), bytes.end(),
-                              [](std::byte byte) { return byte == std::byte{0}; }));
-      expect_good(filter, what);
-    }
-  }
-}
-
-// contains() compares lanes or encoded buckets, and count() compares decoded values. Both must give
-// the same answer, also to strangers.
-TEST(CuckooFilter, contains_agrees_with_count_for_every_shape) {
-  for (const CuckooGeometry& geometry : all_geometries(60)) {
-    CuckooFilter filter = whole_cuckoo(geometry);
-    insert_each(filter, hashes_of(2, 225));
-    for (uint64_t i = 0; i < 3000; ++i) {
-      const uint64_t hash = nth_hash(2, i);
-      ASSERT_EQ(filter.contains(hash), filter.count(hash) != 0) << name_of(geometry.shape);
-    }
-  }
-}
 
 // ---- capacity
 
@@ -217,20 +155,6 @@ TEST(CuckooFilter, design_load_is_reached_almost_without_overflow) {
     failed += filter.overflow().empty() ? 0 : 1;
   }
   EXPECT_LE(failed, 6u);  // of 300
-}
-
-TEST(CuckooFilter, far_beyond_capacity_everything_is_still_found) {
-  CuckooFilter filter = cuckoo_for(1000, 0.001);
-  const std::vector<uint64_t> hashes = hashes_of(9, 3000);
-  insert_each(filter, hashes);
-  EXPECT_EQ(filter.items(), 3000u);
-  EXPECT_GT(filter.overflow().items(), 1900u);
-  expect_each(filter, hashes);
-  expect_good(filter, "over capacity");
-  for (const uint64_t hash : hashes) {
-    ASSERT_TRUE(filter.remove(hash));
-  }
-  EXPECT_EQ(filter.items(), 0u);
 }
 
 // ---- false positives
@@ -341,6 +265,13 @@ void run_model(const CuckooGeometry& geometry, uint64_t seed, int steps, uint64_
       }
     }
   }
+  for (uint64_t i = 0; i < keys; ++i) {
+    while (filter.remove(nth_hash(seed, i))) {
+    }
+  }
+  EXPECT_EQ(filter.items(), 0u);
+  EXPECT_EQ(filter.digest(), 0u);
+  EXPECT_EQ(image(filter), Bytes(image(filter).size()));
 }
 
 TEST(CuckooFilter, I3_I5_behaves_as_an_exact_multiset_of_cells) {
@@ -353,20 +284,6 @@ TEST(CuckooFilter, I3_I5_behaves_as_an_exact_multiset_of_cells) {
       }
     }
   }
-}
-
-TEST(CuckooFilter, I5_digest_does_not_depend_on_the_order) {
-  std::vector<uint64_t> hashes = hashes_of(21, 5000);
-  hashes.insert(hashes.end(), 30, hashes[0]);
-  CuckooFilter one = cuckoo_for(5000, 0.01);
-  CuckooFilter other = cuckoo_for(5000, 0.01);
-  one.insert_batch(hashes);
-  std::shuffle(hashes.begin(), hashes.end(), std::mt19937_64(1));
-  other.insert_batch(hashes);
-  EXPECT_NE(image(one), image(other));
-  EXPECT_EQ(one.digest(), other.digest());
-  other.remove(hashes[7]);
-  EXPECT_NE(one.digest(), other.digest());
 }
 
 // The first build uses an array of 16-bit slots, the second one of 32-bit slots, the third the
@@ -389,22 +306,6 @@ TEST(CuckooFilter, I6_builds_leave_the_bytes_they_always_left) {
   EXPECT_EQ(built(0.001, kKeys), 2952403456U);
   EXPECT_EQ(built(1e-6, kKeys), 448375662U);
   EXPECT_EQ(built(0.001, 1), 2952403456U);
-}
-
-TEST(CuckooFilter, I6_same_operations_give_same_bytes) {
-  CuckooFilter one = cuckoo_for(3000, 0.001);
-  CuckooFilter other = cuckoo_for(3000, 0.001);
-  for (CuckooFilter* filter : {&one, &other}) {
-    for (uint64_t i = 0; i < 3100; ++i) {
-      filter->insert(nth_hash(8, i % 2900));
-      if (i % 3 == 0) {
-        filter->remove(nth_hash(8, i / 2));
-      }
-    }
-  }
-  EXPECT_EQ(image(one), image(other));
-  EXPECT_EQ(one.overflow().counts(), other.overflow().counts());
-  EXPECT_EQ(one.overflow().digest(), other.overflow().digest());
 }
 
 // ---- batches

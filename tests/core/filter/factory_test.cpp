@@ -72,14 +72,6 @@ TEST(FilterFactory, made_of_a_spec_and_again_of_its_words) {
   }
 }
 
-// A filter with pages of another size has the same words.
-TEST(FilterFactory, words_do_not_depend_on_the_page_size) {
-  for (const FilterKind kind : kFilterKinds) {
-    const GeometryWords words = make_filter(spec_of(kind), 5000, kPageBytes).value()->words();
-    EXPECT_EQ(make_filter(spec_of(kind), 5000, 64).value()->words(), words) << name_of(kind);
-  }
-}
-
 TEST(FilterFactory, a_rate_gives_way_to_bits_and_hashes) {
   FilterSpec spec = spec_of(FilterKind::kCuckoo, std::nan(""));
   spec.fingerprint_bits = 12;
@@ -108,39 +100,6 @@ TEST(FilterFactory, a_rate_gives_way_to_bits_and_hashes) {
     const std::unique_ptr<Filter> with_hashes = must(make_filter(spec, 1000, 448));
     EXPECT_EQ(with_hashes->words().shape, 4u);
     EXPECT_LE(with_hashes->rate(1000), 0.01);
-  }
-}
-
-TEST(FilterFactory, numbers_out_of_range_are_invalid) {
-  const auto refused = [](const FilterSpec& spec, uint64_t capacity) {
-    return !refusal_of(make_filter(spec, capacity, 448), ErrorCode::kInvalid).empty();
-  };
-  for (const FilterKind kind : kFilterKinds) {
-    SCOPED_TRACE(name_of(kind));
-    EXPECT_TRUE(refused(spec_of(kind), 0));
-    EXPECT_TRUE(refused(spec_of(kind), kMaxCapacity + 1));
-    EXPECT_TRUE(refused(spec_of(kind), UINT64_MAX));
-    EXPECT_TRUE(refused(spec_of(kind, 1e-9), kMaxCapacity));
-    for (const double rate : {0.0, -0.1, 0.26, 1.0, 1e-12, std::nan(""), HUGE_VAL, -HUGE_VAL}) {
-      EXPECT_TRUE(refused(spec_of(kind, rate), 100)) << rate;
-    }
-    FilterSpec spec = spec_of(kind);
-    if (kind == FilterKind::kCuckoo) {
-      for (const uint32_t bits : {1u, 3u, 33u, UINT32_MAX}) {
-        spec.fingerprint_bits = bits;
-        EXPECT_TRUE(refused(spec, 100)) << bits;
-      }
-      continue;
-    }
-    for (const double bits : {0.9, -1.0, 128.1, 1e300, std::nan(""), HUGE_VAL}) {
-      spec.bits_per_key = bits;
-      EXPECT_TRUE(refused(spec, 100)) << bits;
-    }
-    spec = spec_of(kind);
-    for (const uint32_t hashes : {65u, UINT32_MAX}) {
-      spec.hashes = hashes;
-      EXPECT_TRUE(refused(spec, 100)) << hashes;
-    }
   }
 }
 

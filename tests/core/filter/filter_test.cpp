@@ -163,7 +163,9 @@ TEST_P(Filters, filters_of_another_kind_or_geometry_are_not_united) {
   const uint64_t occupied = filter->occupied();
   const std::unique_ptr<Filter> larger = made(1500, true);
   insert(*larger, any_counts(2, 100));
+  const std::unique_ptr<Filter> finer = made(1000, true, 128, 0.001);
   EXPECT_EQ(filter->unite(*larger).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(filter->unite(*finer).error().code, ErrorCode::kInvalid);
   for (const FilterKind kind : test::kLoggedKinds) {
     if (kind != GetParam()) {
       const auto other = must(make_filter(spec_of(kind), 1000, 128));

@@ -110,40 +110,6 @@ TEST_P(EveryRing, I4_positive_weight_has_a_share) {
   }
 }
 
-// I2. For slots this is true of the quotas, not of the owners.
-TEST_P(EveryRing, I2_history_decides_nothing) {
-  std::mt19937_64 random(3);
-  std::vector<std::pair<std::string, double>> nodes;
-  for (int i = 0; i < 30; ++i) {
-    nodes.emplace_back(node_name(i), 1 + i % 3);
-  }
-  std::vector<std::string> expected;
-  std::map<std::string, double> expected_shares;
-  for (int round = 0; round < 5; ++round) {
-    std::shuffle(nodes.begin(), nodes.end(), random);
-    const std::shared_ptr<HashRing> ring = make();
-    for (const auto& [name, weight] : nodes) {
-      add(*ring, "gone" + name, 2);
-      add(*ring, name, 1);
-    }
-    for (const auto& [name, weight] : nodes) {
-      ring->remove(ring->find("gone" + name)->id);
-      ASSERT_TRUE(ring->update(ring->find(name)->id, name, weight).ok());
-    }
-    const std::vector<std::string> names = owner_names(*ring, 20000);
-    std::map<std::string, double> shares;
-    for (const auto& [name, weight] : nodes) {
-      shares[name] = ring->share(ring->find(name)->id).share();
-    }
-    if (round == 0) {
-      expected = names;
-      expected_shares = shares;
-    }
-    EXPECT_EQ(shares, expected_shares);
-    EXPECT_TRUE(is_slots() || names == expected) << "round " << round;
-  }
-}
-
 TEST_P(EveryRing, replicas_are_different_nodes_in_order) {
   const std::shared_ptr<HashRing> ring = make();
   add_nodes(*ring, 40);
@@ -269,30 +235,6 @@ TEST_P(EveryRing, stored_nodes_come_back) {
   const std::vector<std::vector<std::byte>> strange(SlotOwners::kRows);
   EXPECT_FALSE(make()->load(nodes, strange).ok());
   EXPECT_FALSE(make()->load({}, strange).ok());
-}
-
-// The definition of `ring`: the smallest hash of "name-i" at or above the key's hash owns the key.
-// If there is none, the smallest of all does.
-TEST(HashRing, owner_is_that_of_the_next_point) {
-  const RingOptions options = ring_options(RingAlgorithm::kRing, 10, 99);
-  const std::shared_ptr<HashRing> ring = empty_ring(options);
-  std::map<uint64_t, std::string> points;
-  for (const auto& [name, weight] :
-       {std::pair<const char*, double>{"a", 1}, {"b", 2.5}, {"c", 0.04}}) {
-    add(*ring, name, weight);
-    const int count = std::max(1, static_cast<int>(std::round(weight * 10)));
-    for (int i = 0; i < count; ++i) {
-      const std::string label = std::string(name) + "-" + std::to_string(i);
-      points[XXH3_64bits_withSeed(label.data(), label.size(), 99 + 4 * kGoldenStep)] = name;
-    }
-  }
-  EXPECT_EQ(points.size(), 36U);
-  ring->build();
-  for (uint64_t i = 0; i < 10000; ++i) {
-    auto expected = points.lower_bound(nth_position(i));
-    expected = expected == points.end() ? points.begin() : expected;
-    ASSERT_EQ(ring->find(ring->owner(nth_position(i)))->name, expected->second);
-  }
 }
 
 TEST(HashRing, seeds_give_different_rings) {

@@ -3,8 +3,7 @@
 #include "core/base/bytes.hpp"
 #include "tests/core/segments/memory_blocks.hpp"
 
-namespace cuckoo::segments {
-namespace segments_block_sums_test {
+namespace cuckoo::segments::segments_block_sums_test {
 namespace {
 
 constexpr uint64_t kNumber = 7;
@@ -112,5 +111,4 @@ TEST_F(SumsOfBlocks, are_never_that_of_no_block) {
 }
 
 }  // namespace
-}  // namespace segments_block_sums_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_block_sums_test

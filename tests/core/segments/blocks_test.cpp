@@ -2,8 +2,7 @@
 
 #include "tests/core/segments/memory_blocks.hpp"
 
-namespace cuckoo::segments {
-namespace segments_blocks_test {
+namespace cuckoo::segments::segments_blocks_test {
 namespace {
 
 const Bytes kContent = {std::byte{1}, std::byte{2}, std::byte{3}};
@@ -118,5 +117,4 @@ TEST(SegmentBlocks, over_another_storage_have_the_same_checksums) {
 }
 
 }  // namespace
-}  // namespace segments_blocks_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_blocks_test

@@ -4,8 +4,7 @@
 
 #include "tests/core/segments/copies.hpp"
 
-namespace cuckoo::segments {
-namespace segments_changes_applier_test {
+namespace cuckoo::segments::segments_changes_applier_test {
 namespace {
 
 class AppliedChanges : public ::testing::TestWithParam<FilterKind> {
@@ -261,5 +260,4 @@ TEST_P(AppliedChanges, neither_growth_off_nor_the_capacity_stands_in_the_way) {
 }
 
 }  // namespace
-}  // namespace segments_changes_applier_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_changes_applier_test

@@ -3,8 +3,7 @@
 #include "tests/core/segments/copies.hpp"
 #include "tests/support/changes.hpp"
 
-namespace cuckoo::segments {
-namespace segments_changes_test {
+namespace cuckoo::segments::segments_changes_test {
 namespace {
 
 FilterMark sample_mark(FilterKind kind, HashWidth width, uint64_t position) {
@@ -177,5 +176,4 @@ TEST(SegmentChanges, I3_count_follows_from_the_length) {
 }
 
 }  // namespace
-}  // namespace segments_changes_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_changes_test

@@ -4,8 +4,7 @@
 
 #include <cmath>
 
-namespace cuckoo::segments {
-namespace segments_decide_test {
+namespace cuckoo::segments::segments_decide_test {
 namespace {
 
 TEST(SegmentDecide, runs_of_some_thousand_entries_are_mostly_dead_when_more_than_half_is) {
@@ -66,5 +65,4 @@ TEST(SegmentDecide, a_split_leaves_pieces_that_fit_with_four_deviations) {
 }
 
 }  // namespace
-}  // namespace segments_decide_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_decide_test

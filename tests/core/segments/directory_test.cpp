@@ -5,8 +5,7 @@
 #include "tests/core/filter/kinds.hpp"
 #include "tests/core/segments/memory_blocks.hpp"
 
-namespace cuckoo::segments {
-namespace segments_directory_test {
+namespace cuckoo::segments::segments_directory_test {
 namespace {
 
 FilterOptions make_options() {
@@ -388,5 +387,4 @@ TEST(SegmentRoot, decodes_to_what_was_encoded) {
 }
 
 }  // namespace
-}  // namespace segments_directory_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_directory_test

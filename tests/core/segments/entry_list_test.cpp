@@ -7,8 +7,7 @@
 #include "core/segments/run.hpp"
 #include "tests/support/core_samples.hpp"
 
-namespace cuckoo::segments {
-namespace segments_entry_list_test {
+namespace cuckoo::segments::segments_entry_list_test {
 namespace {
 
 uint64_t hash_of(uint64_t i) { return nth_hash(9, i, HashWidth::k47Bits); }
@@ -130,5 +129,4 @@ TEST(SegmentEntryList, is_not_summed_when_the_poll_says_no) {
 }
 
 }  // namespace
-}  // namespace segments_entry_list_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_entry_list_test

@@ -12,8 +12,7 @@
 #include "tests/support/allocations.hpp"
 #include "tests/support/share.hpp"
 
-namespace cuckoo::segments {
-namespace segments_faults_test {
+namespace cuckoo::segments::segments_faults_test {
 namespace {
 
 using Statement = std::function<Status(FilterWindow&)>;
@@ -555,5 +554,4 @@ TEST(FaultsOfCreation, leave_nothing) {
 }
 
 }  // namespace
-}  // namespace segments_faults_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_faults_test

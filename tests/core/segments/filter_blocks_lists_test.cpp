@@ -3,8 +3,7 @@
 #include "core/base/shared_buffer.hpp"
 #include "tests/core/segments/stored_file.hpp"
 
-namespace cuckoo::segments {
-namespace segments_filter_blocks_lists_test {
+namespace cuckoo::segments::segments_filter_blocks_lists_test {
 namespace {
 
 class ListsOfFilterBlocks : public ::testing::Test {
@@ -123,5 +122,4 @@ TEST_F(ListsOfFilterBlocks, share_their_pages_with_those_who_follow) {
 }
 
 }  // namespace
-}  // namespace segments_filter_blocks_lists_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_filter_blocks_lists_test

@@ -5,8 +5,7 @@
 
 #include "tests/core/segments/stored_file.hpp"
 
-namespace cuckoo::segments {
-namespace segments_filter_blocks_test {
+namespace cuckoo::segments::segments_filter_blocks_test {
 namespace {
 
 class OfFilterBlocks : public ::testing::Test {
@@ -159,5 +158,4 @@ TEST_F(OfFilterBlocks, segments_are_visited_ascending_by_prefix_and_opened_for_t
 }
 
 }  // namespace
-}  // namespace segments_filter_blocks_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_filter_blocks_test

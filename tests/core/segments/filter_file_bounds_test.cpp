@@ -1,8 +1,7 @@
 // S4: what a transaction does depends on its rows, not on the size of the filter.
 #include "tests/core/segments/stored_file.hpp"
 
-namespace cuckoo::segments {
-namespace segments_filter_file_bounds_test {
+namespace cuckoo::segments::segments_filter_file_bounds_test {
 namespace {
 
 struct Most {
@@ -72,5 +71,4 @@ TEST_P(FilterFileBounds, work_of_one_row_is_one_row_of_the_log) {
 INSTANTIATE_EACH(Kinds, FilterFileBounds, test::kLoggedKinds);
 
 }  // namespace
-}  // namespace segments_filter_file_bounds_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_filter_file_bounds_test

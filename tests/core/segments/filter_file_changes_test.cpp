@@ -8,18 +8,8 @@
 #include "tests/core/segments/copies.hpp"
 #include "tests/support/script.hpp"
 
-namespace cuckoo::segments {
-namespace segments_filter_file_changes_test {
+namespace cuckoo::segments::segments_filter_file_changes_test {
 namespace {
-
-using test::add_to;
-using test::copy_of;
-using test::Counts;
-using test::expect_ok;
-using test::message_of;
-using test::nth_key;
-using test::nth_word;
-using test::Site;
 
 // A copy of kCells is made of images without hashes, whatever its own capacity is.
 enum class CopyKind : uint8_t { kBackup, kGrows, kRelayed, kCells, kRelayedCells };
@@ -301,20 +291,6 @@ TEST_P(FilterFileChanges, I1_bring_every_copy_up_to_date) {
   }
 }
 
-TEST_P(FilterFileChanges, no_change_is_a_change_that_does_nothing) {
-  Counts counts;
-  Site origin(options());
-  add_to(origin, counts, 0, 100);
-  const std::unique_ptr<Site> copy = copy_of(origin, counts, options());
-  const test::MemoryBlocks::Rows rows = copy->storage.rows;
-  const FilterChanges changes = origin.changes_since(origin.mark());
-  EXPECT_TRUE(changes.entries.empty());
-  EXPECT_FALSE(copy->apply(changes));
-  EXPECT_FALSE((*copy)->pending());
-  copy->commit();
-  EXPECT_TRUE(copy->storage.rows == rows);
-}
-
 // What the origin has not folded yet is beyond the copy's pages, too, though it keeps no hashes.
 TEST_P(FilterFileChanges, I8_a_copy_of_cells_has_the_rate_of_an_origin_that_outgrew) {
   for (const bool growth : {false, true}) {
@@ -386,28 +362,6 @@ TEST_P(FilterFileChanges, are_short_after_a_load) {
   EXPECT_EQ(encoded(*must(origin->changes_since(mark))).size(), 192u);
   expect_ok(test::add_and_commit(*origin.file, 30000, 30001));
   EXPECT_LE(encoded(*must(origin->changes_since(mark))).size(), 200u);
-}
-
-// In a copy without hashes, too, the pages do not depend on when somebody asked: copies of one key
-// fill no slots.
-TEST_P(FilterFileChanges, I7_of_a_key_with_many_copies_leave_a_copy_that_is_good) {
-  if (!multiset()) {
-    return;
-  }
-  Site origin(options(true, 50));
-  for (int i = 0; i < 60; ++i) {
-    expect_ok(origin->insert(nth_key(0)));
-  }
-  origin.commit();
-  const std::unique_ptr<Site> copy = image_of(origin, options(false, 1));
-  for (uint64_t i = 1; i < 8; ++i) {
-    expect_ok(origin->insert(nth_key(i)));
-    origin.commit();
-    EXPECT_TRUE(copy->apply(origin.changes_since(copy->mark())));
-    copy->commit();
-    EXPECT_TRUE(copy->has(nth_key(i)));
-    copy->expect_good();
-  }
 }
 
 TEST_P(FilterFileChanges, I2_any_other_change_ends_a_taken_mark) {
@@ -572,5 +526,4 @@ TEST_P(FilterFileChanges, a_taken_mark_is_seen_by_other_connections_and_in_what_
 }
 
 }  // namespace
-}  // namespace segments_filter_file_changes_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_filter_file_changes_test

@@ -1,87 +1,15 @@
 // What a filter in segments hands out.
 #include "tests/core/segments/filled_file.hpp"
 
-namespace cuckoo::segments {
-namespace segments_filter_file_contents_test {
+namespace cuckoo::segments::segments_filter_file_contents_test {
 namespace {
 
 FilterOptions options_of(const FilterCase& one) {
   return small_segments(one.kind, one.growth, one.growth ? 100 : 300000);
 }
 
-class FilterFileContents : public ::testing::TestWithParam<FilterCase> {};
 class GrowingFileContents : public ::testing::TestWithParam<FilterCase> {};
-INSTANTIATE_EACH(Kinds, FilterFileContents, test::all_cases());
 INSTANTIATE_EACH(Kinds, GrowingFileContents, test::cases_where(test::grows));
-
-TEST_P(FilterFileContents, are_all_that_is_in_it_and_reading_them_changes_nothing) {
-  FilledFile filled(options_of(GetParam()), 0, 9150);
-  const auto rows = filled.storage.rows;
-  const bool multiset = filled.file.multiset();
-  FilterFile other(filled.file.options(), filled.storage);  // has read nothing before
-  expect_ok(other.refresh());
-  expect_ok(test::add(other, 9150, 9150));
-  for (const bool committed : {false, true}) {
-    FilterFile& file = committed ? other : filled.file;
-    if (committed) {
-      filled.commit();
-      expect_ok(other.refresh());
-    }
-    HeldPieces pieces;
-    expect_ok(pieces.take(file.contents(false)));  // sums what is pending
-    const size_t before = file.memory_bytes();
-    pieces = {};
-    expect_ok(pieces.take(file.contents(false)));
-    EXPECT_EQ(file.memory_bytes(), before);
-    ASSERT_GT(pieces.pieces.size(), 1);
-    EXPECT_EQ(pieces.pieces.size(), file.segments());
-    EXPECT_EQ(pieces.contents.items, file.items());
-    if (multiset) {
-      EXPECT_EQ(pieces.contents.items, items_of(filled.counts));
-      EXPECT_EQ(pieces.items(), items_of(filled.counts));
-    }
-    expect_counts(pieces, filled.counts, multiset);
-    if (!committed) {
-      EXPECT_EQ(filled.storage.rows, rows);
-    }
-  }
-}
-
-TEST_P(GrowingFileContents, with_hashes_have_each_hash_once_and_cells_made_of_them) {
-  FilledFile filled(options_of(GetParam()), 0, 9150);
-  HeldPieces pieces(filled.file.contents(true));
-  std::map<uint64_t, uint64_t> counts;
-  for (const Piece& piece : pieces.pieces) {
-    for (const NetHash& entry : piece.hashes) {
-      EXPECT_TRUE(counts.emplace(entry.hash, entry.net).second);
-    }
-  }
-  EXPECT_EQ(counts, filled.counts);
-  EXPECT_EQ(pieces.contents.hash_count, counts.size());
-  EXPECT_EQ(pieces.contents.items, filled.file.multiset() ? items_of(counts) : filled.file.items());
-  expect_counts(pieces, filled.counts, filled.file.multiset());
-  std::map<uint64_t, uint64_t> handed;
-  uint64_t last = 0;
-  expect_ok(filled.file.for_each_hash([&](uint64_t hash, uint64_t count) -> Status {
-    EXPECT_TRUE(handed.empty() || hash > last);
-    last = hash;
-    handed[hash] = count;
-    return {};
-  }));
-  EXPECT_EQ(handed, counts);
-}
-
-TEST_P(FilterFileContents, of_a_filter_that_was_just_made_are_empty) {
-  FilledFile filled(options_of(GetParam()));
-  HeldPieces pieces(filled.file.contents(false));
-  EXPECT_EQ(pieces.contents.items, 0);
-  EXPECT_EQ(pieces.items(), 0);
-  EXPECT_EQ(pieces.contents.capacity, filled.file.capacity());
-  EXPECT_EQ(pieces.pieces.size(), filled.file.segments());
-  for (const Piece& piece : pieces.pieces) {
-    EXPECT_EQ(piece.filter->occupied(), 0);
-  }
-}
 
 TEST(FilterFileContentsWithHashes, are_refused_where_it_keeps_none) {
   FilledFile filled(small_segments(FilterKind::kCuckoo, false, 3000), 0, 10);
@@ -163,5 +91,4 @@ TEST(FilterFileContentsWithHashes, are_counted_where_a_run_has_a_remove_of_what_
 }
 
 }  // namespace
-}  // namespace segments_filter_file_contents_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_filter_file_contents_test

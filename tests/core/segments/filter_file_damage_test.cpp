@@ -1,56 +1,85 @@
-// Blocks are changed, removed, moved and exchanged. No key may be lost without an error before, and
-// no bytes whatever lead to a crash or to work without end.
+// Blocks of filters and of sliding windows are changed, removed, moved and
+// exchanged. No key may be lost without an error before.
+// tests/fuzz/filter_file_fuzz.cpp has bytes that an attacker chose.
 #include "tests/core/segments/stored_file.hpp"
+#include "tests/core/segments/stored_generations.hpp"
 #include "tests/support/sealed_blocks.hpp"
 #include "tests/support/share.hpp"
 
-namespace cuckoo::segments {
-namespace segments_filter_file_damage_test {
+namespace cuckoo::segments::segments_filter_file_damage_test {
 namespace {
 
 constexpr uint64_t kKeys = 4000;
 
-class FilterFileDamage : public ::testing::TestWithParam<test::FilterCase> {
+struct DamageCase {
+  FilterCase kind;
+  uint64_t generations;
+};
+std::string name_of(const DamageCase& one) {
+  return name_of(one.kind) + (one.generations > 1 ? "_window" : "");
+}
+std::vector<DamageCase> damage_cases(bool windows) {
+  std::vector<DamageCase> cases;
+  for (const FilterCase& kind : test::all_cases()) {
+    cases.push_back({kind, 1});
+    if (windows) {
+      cases.push_back({kind, 3});
+    }
+  }
+  return cases;
+}
+
+class FilterDamage : public ::testing::TestWithParam<DamageCase> {
  protected:
-  // Segments of several folds, overflow cells, and a log of entries that are not folded. `older`:
-  // gets the blocks of some time before.
+  static FilterOptions options_of(const DamageCase& one) {
+    FilterOptions options =
+        options_for(one.kind, one.kind.growth ? 100 : 4800, one.generations > 1 ? 0.03 : 0.01, 64);
+    options.generations = one.generations;
+    return options;
+  }
+  // Segments of several folds, overflow cells, and a log of entries that are
+  // not folded; in a window, in each generation. `older`: gets the blocks of
+  // some time before.
   static MemoryBlocks::Rows rows_of(const FilterOptions& options, uint64_t first,
                                     MemoryBlocks::Rows* older = nullptr) {
-    MemoryBlocks storage;
-    NewFile file(options, storage);
-    expect_ok(test::add_and_commit(file, first, first + 2500));
-    if (older != nullptr) {
-      *older = storage.rows;
+    StoredGenerations stored(options);
+    const uint64_t each = kKeys / options.generations;
+    for (uint64_t turn = 0; turn < options.generations; ++turn) {
+      const uint64_t from = first + turn * each;
+      stored.add_and_commit(from, from + each * 5 / 8);
+      if (older != nullptr) {
+        *older = stored.storage.rows;
+      }
+      for (uint64_t i = each * 5 / 8; i < each - 300; i += 300) {
+        stored.add_and_commit(from + i, from + std::min(i + 300, each - 300));
+      }
+      for (uint64_t i = 0; i < 600 && options.multiset(); ++i) {
+        const Status added = stored.window.newest().insert(nth_hash(from + i % 20));
+        EXPECT_TRUE(added.ok() || !options.growth) << message_of(added);
+      }
+      stored.commit();
+      stored.add_and_commit(from + each - 300, from + each);
+      if (turn + 1 < options.generations) {
+        stored.rotate();
+        stored.commit();
+      }
     }
-    for (uint64_t i = 2500; i < kKeys - 300; i += 300) {
-      expect_ok(test::add_and_commit(file, first + i, first + i + 300));
-    }
-    expect_ok(file.refresh());
-    for (uint64_t i = 0; i < 600 && options.multiset(); ++i) {
-      const Status added = file.insert(test::nth_key(first + i % 20));
-      EXPECT_TRUE(added.ok() || !options.growth) << test::message_of(added);
-    }
-    expect_ok(test::commit(file));
-    expect_ok(test::add_and_commit(file, first + 3700, first + kKeys));
-    expect_ok(file.check());
-    return storage.rows;
+    stored.expect_good();
+    return stored.storage.rows;
   }
 
-  void SetUp() override {
-    good = rows_of(options, 0);
-    storage.rows = good;
-  }
-  // Expects that all keys are present, unless something failed before. Returns true if something
-  // failed.
+  void SetUp() override { storage.rows = good; }
+  // Expects that all keys are present, unless something failed before. Returns
+  // true if something failed.
   bool finds_damage() {
-    FilterFile file(options, storage);
-    if (!file.refresh().ok()) {
+    FilterWindow window(options, storage);
+    if (!window.refresh().ok()) {
       return true;
     }
-    for (uint64_t i = 0; i < kKeys; ++i) {
-      const Result<bool> found = file.load_and_probe(test::nth_key(i));
+    for (uint64_t i = 0; i < kKeys / options.generations * options.generations; ++i) {
+      const Result<bool> found = window.load_and_probe(nth_hash(i));
       if (!found.ok()) {
-        EXPECT_EQ(found.error().code, ErrorCode::kCorrupt);
+        EXPECT_TRUE(fails(found, ErrorCode::kCorrupt));
         return true;
       }
       if (!found.value()) {
@@ -58,7 +87,7 @@ class FilterFileDamage : public ::testing::TestWithParam<test::FilterCase> {
         return true;
       }
     }
-    return !file.check().ok();
+    return !window.check().ok();
   }
 
   // The first page of the directory.
@@ -71,7 +100,8 @@ class FilterFileDamage : public ::testing::TestWithParam<test::FilterCase> {
     return page;
   }
 
-  // Expects that each of these blocks is found, if it differs, in the place of the filter's own.
+  // Expects that each of these blocks is found, if it differs, in the place of
+  // the filter's own.
   void expect_found(const MemoryBlocks::Rows& others) {
     for (const auto& [id, row] : others) {
       const auto own = good.find(id);
@@ -86,75 +116,66 @@ class FilterFileDamage : public ::testing::TestWithParam<test::FilterCase> {
   bool is_left_out() { return seen_++ % test::share_divisor() != test::share_first(); }
 
   uint64_t seen_ = 0;
-  const FilterOptions options =
-      test::small_segments(GetParam().kind, GetParam().growth, GetParam().growth ? 100 : 4800);
+  const FilterOptions options = options_of(GetParam());
+  const MemoryBlocks::Rows good = rows_of(options, 0);
   MemoryBlocks storage;
-  MemoryBlocks::Rows good;
 };
+INSTANTIATE_EACH(Kinds, FilterDamage, damage_cases(true));
 
-TEST_P(FilterFileDamage, is_not_seen_where_there_is_none) { EXPECT_FALSE(finds_damage()); }
+class FilterFileDamage : public FilterDamage {};
+INSTANTIATE_EACH(Kinds, FilterFileDamage, damage_cases(false));
 
-TEST_P(FilterFileDamage, of_any_byte_loses_no_key) {
+TEST_P(FilterDamage, is_not_seen_where_there_is_none) { EXPECT_FALSE(finds_damage()); }
+
+// Each block in turn gets these changes.
+TEST_P(FilterDamage, of_a_byte_and_of_a_block_that_is_lost_moved_or_copied_loses_no_key) {
+  using Rows = MemoryBlocks::Rows;
+  using Change = void (*)(Rows & rows, Rows::iterator at, uint64_t n);
+  const std::pair<const char*, Change> changes[] = {
+      {"first byte", [](Rows&, auto at, uint64_t n) { at->second[0] ^= std::byte{1} << (n % 8); }},
+      {"a byte",
+       [](Rows&, auto at, uint64_t n) {
+         at->second[nth_word(1, n) % at->second.size()] ^= std::byte{1} << (n % 8);
+       }},
+      {"last byte",
+       [](Rows&, auto at, uint64_t n) { at->second.back() ^= std::byte{1} << (n % 8); }},
+      {"lost", [](Rows& rows, auto at, uint64_t) { rows.erase(at); }},
+      {"moved",
+       [](Rows& rows, auto at, uint64_t) {
+         std::swap(at->second,
+                   (at->first == rows.rbegin()->first ? rows.begin() : std::next(at))->second);
+       }},
+      {"copied",
+       [](Rows& rows, auto at, uint64_t) { rows.try_emplace(at->first + 1, at->second); }},
+  };
   uint64_t n = 0;
   for (const auto& row : good) {
     if (is_left_out()) {
       continue;
     }
-    const size_t size = row.second.size();
-    for (const size_t at : {size_t{0}, nth_word(1, n) % size, size - 1}) {
+    for (const auto& [name, change] : changes) {
       storage.rows = good;
-      storage.rows[row.first][at] ^= std::byte{1} << (n++ % 8);
-      ASSERT_TRUE(finds_damage()) << block_name(row.first) << ", byte " << at;
+      change(storage.rows, storage.rows.find(row.first), n++);
+      if (storage.rows != good) {
+        ASSERT_TRUE(finds_damage()) << block_name(row.first) << ": " << name;
+      }
     }
   }
 }
 
-TEST_P(FilterFileDamage, of_a_lost_block_loses_no_key) {
-  for (const auto& row : good) {
-    if (is_left_out()) {
-      continue;
-    }
-    storage.rows = good;
-    storage.rows.erase(row.first);
-    ASSERT_TRUE(finds_damage()) << block_name(row.first);
-  }
-}
-
-TEST_P(FilterFileDamage, of_a_moved_or_copied_block_loses_no_key) {
-  for (auto row = good.begin(); std::next(row) != good.end(); ++row) {
-    if (is_left_out()) {
-      continue;
-    }
-    storage.rows = good;
-    std::swap(storage.rows[row->first], storage.rows[std::next(row)->first]);
-    ASSERT_TRUE(finds_damage()) << block_name(row->first);
-    if (!good.contains(row->first + 1)) {
-      storage.rows = good;
-      storage.rows[row->first + 1] = row->second;
-      ASSERT_TRUE(finds_damage()) << block_name(row->first);
-    }
-  }
-}
-
-TEST_P(FilterFileDamage, of_a_foreign_block_loses_no_key) {
+// The checksums of all but the first are right.
+TEST_P(FilterDamage, of_a_block_of_another_filter_or_time_loses_no_key) {
   FilterOptions foreign = options;
   foreign.seed = 99;
   expect_found(rows_of(foreign, 0));
-}
-
-// Their checksums are right.
-TEST_P(FilterFileDamage, of_a_block_of_a_filter_with_the_same_seed_loses_no_key) {
   expect_found(rows_of(options, 100'000));
-}
-
-TEST_P(FilterFileDamage, of_a_block_of_an_earlier_time_loses_no_key) {
   MemoryBlocks::Rows older;
   EXPECT_EQ(rows_of(options, 0, &older), good);
   expect_found(older);
 }
 
-// The pages of a segment stay as they are, and its runs are those of another filter. The filter
-// that is made anew of them would lack its keys.
+// The pages of a segment stay as they are, and its runs are those of another
+// filter. The filter that is made anew of them would lack its keys.
 TEST_P(FilterFileDamage, of_all_runs_of_a_segment_loses_no_key) {
   if (!options.growth) {
     return;
@@ -171,8 +192,9 @@ TEST_P(FilterFileDamage, of_all_runs_of_a_segment_loses_no_key) {
   EXPECT_EQ(file.rebuild(1).error().code, ErrorCode::kCorrupt);
 }
 
-// An attacker may write blocks whose checksums are right. The figures make filters of the
-// geometries in the headers, and nothing else has read these geometries before.
+// An attacker may write blocks whose checksums are right. The figures make
+// filters of the geometries in the headers, and nothing else has read these
+// geometries before.
 TEST_P(FilterFileDamage, of_a_geometry_takes_no_memory_for_figures) {
   const Blocks blocks(storage, options.seed);
   Bytes page = first_page(blocks);
@@ -209,51 +231,5 @@ TEST_P(FilterFileDamage, of_a_segment_made_after_what_it_holds_is_found) {
   EXPECT_EQ(file.refresh().error().code, ErrorCode::kCorrupt);
 }
 
-TEST_P(FilterFileDamage, by_an_attacker_does_no_harm) {
-  storage.trusting = false;
-  const Blocks blocks(storage, options.seed);
-  constexpr uint64_t rounds = 3;
-  uint64_t n = 0;
-  for (const auto& row : good) {
-    if (is_left_out()) {
-      continue;
-    }
-    const size_t size = row.second.size() - 4;
-    for (uint64_t round = 0; round < rounds; ++round, ++n) {
-      storage.rows = good;
-      Bytes content(row.second.begin(), row.second.end() - 4);
-      for (uint64_t i = 0; i <= round && size > 0; ++i) {
-        const auto word = static_cast<uint8_t>(nth_word(7, 2 * n + i));
-        constexpr uint8_t kBytes[] = {0, 1, 0x7F, 0x80, 0xFF};
-        content[nth_word(8, 3 * n + i) % size] =
-            static_cast<std::byte>(word % 2 == 0 ? word : kBytes[word % 5]);
-      }
-      expect_ok(blocks.write(row.first, content, true));
-      if (round % 2 == 0) {
-        test::seal(storage, options);
-      }
-      FilterFile file(options, storage);
-      if (!file.refresh().ok()) {
-        continue;
-      }
-      for (uint64_t i = 0; i < kKeys; i += 7) {
-        (void)file.load_and_probe(test::nth_key(i));
-        (void)file.count(test::nth_key(i));
-      }
-      (void)file.check();
-      for (uint64_t i = 0; i < 1200; ++i) {
-        (void)file.insert(test::nth_key(kKeys + i));
-        if (options.multiset()) {
-          (void)file.remove(test::nth_key(i));
-        }
-      }
-      (void)test::commit(file);
-    }
-  }
-}
-
-INSTANTIATE_EACH(Kinds, FilterFileDamage, test::all_cases());
-
 }  // namespace
-}  // namespace segments_filter_file_damage_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_filter_file_damage_test

@@ -3,8 +3,7 @@
 
 #include "tests/core/segments/filled_file.hpp"
 
-namespace cuckoo::segments {
-namespace segments_filter_file_figures_test {
+namespace cuckoo::segments::segments_filter_file_figures_test {
 namespace {
 
 class FilterFileFigures : public ::testing::TestWithParam<FilterCase> {};
@@ -83,25 +82,6 @@ TEST_P(FilterFileFigures, take_pending_copies_for_no_more_keys) {
   EXPECT_LE(filled.file.made_for(), 42);
 }
 
-TEST_P(FilterFileFigures, rate_now_is_what_strangers_meet) {
-  FilterOptions options = options_of(GetParam());
-  options.capacity = 150000;
-  FilledFile filled(options);
-  for (uint64_t i = 0; i < 140000; ++i) {
-    expect_ok(filled.file.insert(nth_key(i)));
-  }
-  filled.commit();
-  ASSERT_GT(filled.file.segments(), 1);
-  constexpr uint64_t kProbes = 100000;
-  uint64_t met = 0;
-  for (uint64_t i = 0; i < kProbes; ++i) {
-    met += filled.file.load_and_probe(nth_key(1000000 + i)).value() ? 1 : 0;
-  }
-  const double rate = static_cast<double>(met) / kProbes;
-  EXPECT_NEAR(rate, filled.file.rate_now(), 5 * std::sqrt(0.01 / kProbes));
-  EXPECT_LT(filled.file.rate_now(), 0.0101);
-}
-
 TEST_P(FilterFileFigures, stored_bytes_are_about_those_of_the_blocks) {
   FilterOptions options = options_of(GetParam());
   options.page_bytes = 4032;
@@ -128,5 +108,4 @@ TEST(FilterFileTarget, rate_follows_from_a_size_that_was_asked_for) {
 }
 
 }  // namespace
-}  // namespace segments_filter_file_figures_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_filter_file_figures_test

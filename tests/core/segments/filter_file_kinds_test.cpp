@@ -5,8 +5,7 @@
 #include "tests/core/segments/stored_file.hpp"
 #include "tests/support/share.hpp"
 
-namespace cuckoo::segments {
-namespace segments_filter_file_kinds_test {
+namespace cuckoo::segments::segments_filter_file_kinds_test {
 namespace {
 
 struct KindFile : StoredFile {
@@ -50,9 +49,6 @@ INSTANTIATE_EACH(Kinds, GrowingFileKinds, test::cases_where(test::grows));
 
 class CountingFileKinds : public test::KindsTest {};
 INSTANTIATE_EACH(Kinds, CountingFileKinds, test::cases_where(test::is_counted));
-
-class SetFileKinds : public test::KindsTest {};
-INSTANTIATE_EACH(Kinds, SetFileKinds, test::cases_where(test::is_set));
 
 // --- rates
 
@@ -203,34 +199,6 @@ TEST_P(FilterFileKinds, take_copies_at_once_as_they_take_single_ones) {
   EXPECT_LT(counted.file.log_entries(), 300 + 4 * 40 * 3 + 1);
 }
 
-TEST_P(SetFileKinds, hold_what_only_looked_present_when_it_came) {
-  KindFile kept(options(1000, 0.05));
-  kept.add_and_commit(0, 1000);
-  if (growth()) {
-    kept.rebuild(1000);
-    kept.commit();
-  }
-  const uint64_t items = kept.file.items();
-  std::vector<uint64_t> seeming;
-  for (uint64_t i = 1000000; seeming.size() < 20; ++i) {
-    if (kept.has(nth_key(i))) {
-      seeming.push_back(nth_key(i));
-      expect_ok(kept.file.insert(nth_key(i)));
-    }
-  }
-  EXPECT_EQ(kept.file.items(), items);
-  kept.commit();
-  if (growth()) {
-    kept.rebuild(50000);
-    kept.commit();
-  }
-  for (const uint64_t hash : seeming) {
-    EXPECT_TRUE(kept.has(hash));
-  }
-  EXPECT_EQ(kept.file.items(), items);
-  expect_ok(kept.file.check());
-}
-
 // --- repeated for ever
 
 // The most rows that a log may have: room for what it keeps (S3), and some more.
@@ -350,19 +318,6 @@ TEST_P(SharedCells, are_repaired_by_a_rebuild_after_a_remove_of_what_was_never_a
   kept.commit_and_check();
 }
 
-TEST_P(SharedCells, are_not_removed_more_often_than_they_were_folded) {
-  KindFile kept(options(1000, 0.25));
-  expect_ok(kept.file.insert(mine));
-  kept.rebuild(1000);
-  EXPECT_TRUE(kept.remove(other));
-  EXPECT_FALSE(kept.remove(mine));
-  EXPECT_FALSE(kept.remove(other));
-  expect_ok(kept.file.insert(other));  // gives the cell back
-  EXPECT_TRUE(kept.has(mine));
-  EXPECT_EQ(kept.count(mine), 1u);
-  EXPECT_EQ(kept.file.items(), 1u);
-}
-
 // The removes of these keys are in a run, before the adds of these keys.
 TEST_P(GrowingFileKinds, hold_what_was_removed_before_it_was_added_when_segments_are_made_anew) {
   if (!is_cuckoo()) {
@@ -449,5 +404,4 @@ TEST_P(CountingFileKinds, never_have_less_than_no_items) {
 }
 
 }  // namespace
-}  // namespace segments_filter_file_kinds_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_filter_file_kinds_test

@@ -6,8 +6,7 @@
 
 #include "tests/core/segments/filled_file.hpp"
 
-namespace cuckoo::segments {
-namespace segments_filter_file_limits_test {
+namespace cuckoo::segments::segments_filter_file_limits_test {
 namespace {
 
 class FixedFileLimits : public ::testing::TestWithParam<FilterCase> {};
@@ -216,31 +215,6 @@ INSTANTIATE_EACH(Kinds, FilterFileLimits, test::all_cases());
 class GrowingFileLimits : public test::KindsTest {};
 INSTANTIATE_EACH(Kinds, GrowingFileLimits, test::cases_where(test::grows));
 
-TEST_P(FilterFileLimits, refuse_options_out_of_range) {
-  const auto refused = [](const FilterOptions& options) {
-    test::MemoryBlocks storage;
-    FilterFile file(options, storage);
-    return fails(file.create(), ErrorCode::kInvalid) && !file.usable();
-  };
-  EXPECT_FALSE(refused(options(10)));
-  EXPECT_TRUE(refused(options(0)));
-  EXPECT_TRUE(refused(options(kMaxCapacity + 1)));
-  for (const double rate : {0.0, -1.0, 0.3, std::nan("")}) {
-    EXPECT_TRUE(refused(options(10, rate))) << rate;
-  }
-  FilterOptions changed = options(10);
-  changed.spec.fingerprint_bits = 33;
-  EXPECT_EQ(refused(changed), is_cuckoo());
-  for (const double bits : {0.5, 129.0, -1.0, std::nan("")}) {
-    changed = options(10);
-    changed.spec.bits_per_key = bits;
-    EXPECT_EQ(refused(changed), !is_cuckoo()) << bits;
-  }
-  changed = options(10);
-  changed.spec.hashes = 65;
-  EXPECT_EQ(refused(changed), !is_cuckoo());
-}
-
 TEST_P(FilterFileLimits, of_every_size_of_cell_take_the_capacity_and_grow) {
   for (const FilterSpec& spec : specs()) {
     SCOPED_TRACE("rate " + std::to_string(spec.rate) + ", bits " +
@@ -293,5 +267,4 @@ TEST_P(GrowingFileLimits, of_a_capacity_out_of_range_leave_a_rebuild_undone) {
 }
 
 }  // namespace
-}  // namespace segments_filter_file_limits_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_filter_file_limits_test

@@ -1,10 +1,8 @@
 // A load deals entries to their segments later than they come, and counts those of a set later,
 // too. Nothing shows this.
-#include "tests/core/segments/pieces.hpp"
 #include "tests/core/segments/stored_file.hpp"
 
-namespace cuckoo::segments {
-namespace segments_filter_file_load_test {
+namespace cuckoo::segments::segments_filter_file_load_test {
 namespace {
 
 constexpr uint64_t kAdds = 60000;
@@ -36,58 +34,6 @@ struct Size {
   uint64_t capacity;
   uint32_t page_bytes;
 };
-
-// The answer to each question must include the adds that came just before.
-class LoadQuestion : public ::testing::TestWithParam<FilterKind> {};
-
-TEST_P(LoadQuestion, S5_finds_what_was_just_added_and_changes_no_byte) {
-  const FilterOptions options = test::options_for({GetParam(), true}, 200'000, 0.01, 448);
-  Load quiet(options);
-  quiet.run(kAdds, [](uint64_t) {});
-  expect_ok(test::commit(quiet.file));
-  using Ask = std::function<void(FilterFile & file, uint64_t last)>;
-  const Ask asks[] = {
-      [](FilterFile& file, uint64_t last) {
-        EXPECT_NE(file.probe(last), Filter::Answer::kAbsent);
-        expect_ok(file.load(last));
-        EXPECT_EQ(file.probe(last), Filter::Answer::kPresent);
-      },
-      [](FilterFile& file, uint64_t last) { EXPECT_TRUE(must(file.load_and_probe(last))); },
-      [](FilterFile& file, uint64_t last) {
-        const Result<uint64_t> count = file.count(last);
-        EXPECT_TRUE(count.ok() && count.value() > 0);
-      },
-      [](FilterFile& file, uint64_t last) {
-        bool found = false;
-        expect_ok(file.for_each_hash([&](uint64_t hash, uint64_t) {
-          found = found || hash == last;
-          return Status();
-        }));
-        EXPECT_TRUE(found);
-      },
-      [](FilterFile& file, uint64_t last) {
-        HeldPieces pieces(file.contents(true));
-        EXPECT_GT(pieces.count(last), 0u);
-        EXPECT_EQ(pieces.contents.items, file.multiset() ? file.items() : pieces.contents.items);
-      },
-      [](FilterFile& file, uint64_t) { EXPECT_GE(file.made_for(), 200'000u); },
-  };
-  for (const Ask& ask : asks) {
-    Load asked(options);
-    asked.run(kAdds, [&](uint64_t i) {
-      if (i == 1 || i == 30'000 || i == kAdds - 1) {
-        ask(asked.file, added_key(i - 1));
-      }
-    });
-    expect_ok(test::commit(asked.file));
-    EXPECT_TRUE(quiet.storage.rows == asked.storage.rows);
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Kinds, LoadQuestion,
-                         ::testing::Values(FilterKind::kCuckoo, FilterKind::kBloom,
-                                           FilterKind::kCountingBloom),
-                         test::kCaseName);
 
 class SetLoads : public ::testing::TestWithParam<std::tuple<FilterKind, Size>> {
  protected:
@@ -125,24 +71,6 @@ TEST_P(SetLoads, S5_S7_have_the_items_and_bytes_of_one_whose_adds_were_asked_for
   }
 }
 
-TEST_P(SetLoads, that_are_flushed_in_between_store_the_items_of_then) {
-  Load load(options());
-  load.run(kAdds, [&](uint64_t i) {
-    if (i % 20011 == 20010) {
-      expect_ok(load.file.flush());
-      OpenedFile opened(options(), load.storage);
-      ASSERT_EQ(opened.items(), load.file.items());
-      expect_ok(load.file.check());
-    }
-  });
-  MemoryBlocks shown;
-  shown.rows = load.storage.rows;
-  shown.trusting = false;
-  expect_ok(load.file.write_pending_to(shown));
-  OpenedFile opened(options(), shown);
-  EXPECT_EQ(opened.items(), load.file.items());
-}
-
 // A filter of several segments without growth takes exactly its capacity of keys, counted late or
 // not.
 TEST_P(SetLoads, that_are_refused_hold_what_they_would_if_each_add_had_been_asked_for) {
@@ -177,28 +105,6 @@ TEST_P(SetLoads, that_are_refused_hold_what_they_would_if_each_add_had_been_aske
   expect_ok(quiet.file.check());
 }
 
-TEST_P(SetLoads, that_are_rolled_back_leave_nothing_to_count) {
-  Load load(options());
-  const MemoryBlocks::Rows before = load.storage.rows;
-  const uint64_t items = load.file.items();
-  for (const uint64_t count : {20000, 50000}) {
-    load.run(count, [](uint64_t) {});
-    load.file.forget();
-    load.storage.rows = before;
-    expect_ok(load.file.refresh());
-    EXPECT_EQ(load.file.items(), items);
-    load.file.committed();
-  }
-  load.run(kAdds, [](uint64_t) {});
-  expect_ok(load.file.clear());
-  EXPECT_EQ(load.file.items(), 0u);
-  load.run(300, [](uint64_t) {});
-  expect_ok(test::commit(load.file));
-  EXPECT_LE(load.file.items(), 300u);
-  EXPECT_GE(load.file.items(), 280u);
-  expect_ok(load.file.check());
-}
-
 INSTANTIATE_TEST_SUITE_P(
     Kinds, SetLoads,
     ::testing::Combine(::testing::Values(FilterKind::kBloom, FilterKind::kBlockedBloom),
@@ -210,5 +116,4 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 }  // namespace
-}  // namespace segments_filter_file_load_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_filter_file_load_test

@@ -5,8 +5,7 @@
 #include "tests/core/segments/copies.hpp"
 #include "tests/support/share.hpp"
 
-namespace cuckoo::segments {
-namespace segments_filter_file_log_test {
+namespace cuckoo::segments::segments_filter_file_log_test {
 namespace {
 
 class FilterFileLog : public ::testing::TestWithParam<FilterKind> {
@@ -96,59 +95,6 @@ TEST_P(FilterFileLog, S3_a_load_of_no_more_than_it_keeps_is_written_and_a_larger
   site.expect_good();
 }
 
-// Other connections read on from where they were, or anew. Either way they see the same.
-TEST_P(FilterFileLog, other_connections_follow_it_while_its_first_rows_are_erased) {
-  const FilterOptions options = test::options_for({GetParam(), true}, 1000, 1e-6, 64);
-  Site site(options);
-  std::unique_ptr<FilterFile> others[4];
-  for (auto& other : others) {
-    other = std::make_unique<FilterFile>(options, site.storage);
-    expect_ok(other->refresh());
-  }
-  uint64_t keys = 0;
-  for (uint64_t i = 1; i < 120; ++i) {
-    const uint64_t more = i % 40 == 0 ? 20'000 : 1 + i * 37 % 400;
-    expect_ok(test::add_and_commit(*site.file, keys, keys + more));
-    keys += more;
-    for (uint64_t other = 0; other < std::size(others); ++other) {
-      if (i % (1 + 5 * other) != 0) {
-        continue;
-      }
-      expect_ok(others[other]->refresh());
-      ASSERT_EQ(others[other]->items(), site->items());
-      ASSERT_EQ(others[other]->mark().value(), site.mark());
-      for (uint64_t key = other; key < keys; key += 1 + keys / 500) {
-        ASSERT_TRUE(others[other]->load_and_probe(nth_key(key)).value());
-      }
-      ASSERT_TRUE(others[other]->changes_since(site.mark()).ok());
-    }
-  }
-  expect_ok(others[3]->refresh());
-  expect_ok(test::add_and_commit(*others[3], keys, keys + 3000));
-  expect_ok(site->refresh());
-  test::expect_all(*site.file, keys + 3000);
-  site.expect_good();
-}
-
-TEST_P(FilterFileLog, S5_is_cut_at_the_same_rows_whatever_was_asked_and_read_again) {
-  const FilterOptions options = test::options_for({GetParam(), true}, 1000, 1e-6, 64);
-  Site quiet(options);
-  Site asked(options);
-  for (uint64_t keys = 0; keys < 9000; keys += 450) {
-    expect_ok(test::add_and_commit(*quiet.file, keys, keys + 450));
-    const test::MemoryBlocks::Rows rows = asked.storage.rows;
-    expect_ok(asked->refresh());
-    expect_ok(test::add(*asked.file, keys, keys + 777));
-    (void)asked.mark();
-    asked.roll_back(rows);
-    expect_ok(test::add(*asked.file, keys, keys + 450));
-    ASSERT_TRUE(asked.leads_from(asked.mark()));
-    asked.commit();
-    asked.reopen();
-  }
-  EXPECT_TRUE(quiet.storage.rows == asked.storage.rows);
-}
-
 TEST_P(FilterFileLog, lost_rows_that_are_kept_are_found) {
   const FilterOptions options = test::options_for({GetParam(), true}, 1000, 0.01, 448);
   Site site(options);
@@ -176,5 +122,4 @@ TEST_P(FilterFileLog, lost_rows_that_are_kept_are_found) {
 }
 
 }  // namespace
-}  // namespace segments_filter_file_log_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_filter_file_log_test

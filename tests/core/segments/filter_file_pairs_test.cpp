@@ -3,8 +3,7 @@
 #include "tests/core/segments/copies.hpp"
 #include "tests/core/segments/pieces.hpp"
 
-namespace cuckoo::segments {
-namespace segments_filter_file_pairs_test {
+namespace cuckoo::segments::segments_filter_file_pairs_test {
 namespace {
 
 FilterOptions options_of(uint64_t capacity) {
@@ -212,5 +211,4 @@ TEST(FilterFileMark, is_none_of_a_filter_of_pairs) {
 }
 
 }  // namespace
-}  // namespace segments_filter_file_pairs_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_filter_file_pairs_test

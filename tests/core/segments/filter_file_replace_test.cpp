@@ -1,8 +1,7 @@
 // Filters in segments whose segments are all replaced: import, unite, rebuild.
 #include "tests/core/segments/filled_file.hpp"
 
-namespace cuckoo::segments {
-namespace segments_filter_file_replace_test {
+namespace cuckoo::segments::segments_filter_file_replace_test {
 namespace {
 
 FilterOptions options_of(const FilterCase& one) {
@@ -64,20 +63,6 @@ TEST_P(FilterFileImport, holds_what_was_exported_whatever_the_pages_and_goes_on)
   }
 }
 
-TEST_P(FilterFileImport, of_nothing_empties_it_and_keeps_it_growing) {
-  FilledFile from(options_of(GetParam()));
-  HeldPieces pieces(from.file.contents(false));
-  FilledFile to(options_of(GetParam()), 0, 400);
-  expect_ok(to.file.import(to.file.options(), pieces.contents));
-  EXPECT_EQ(to.file.items(), 0);
-  EXPECT_EQ(to.file.keeps_hashes(), GetParam().growth);
-  to.commit();
-  EXPECT_FALSE(must(to.file.load_and_probe(nth_key(1))));
-  to.counts.clear();
-  to.fill(400, 5400);
-  to.expect_stored();
-}
-
 TEST_P(GrowingFileRebuild, is_not_possible_after_an_import_without_hashes) {
   FilledFile from(options_of(GetParam()), 0, 9150);
   HeldPieces pieces(from.file.contents(false));
@@ -133,21 +118,6 @@ TEST(FilterFileImportOfUnique, believes_contents_that_say_so) {
   EXPECT_EQ(to.file.mark().value(), from.file.mark().value());
   to.commit();
   expect_ok(to.file.check());
-}
-
-// The import brings fewer and larger leaves than CREATE makes, of other depths.
-TEST_P(FilterFileImport, takes_segments_larger_than_its_own) {
-  FilledFile from(options_of(GetParam()), 0, 300);
-  HeldPieces pieces(from.file.contents(GetParam().growth));
-  FilterOptions options = options_of(GetParam());
-  options.capacity = 1000000;
-  FilledFile to(options);
-  ASSERT_GT(to.file.segments(), pieces.pieces.size());
-  pieces.contents.capacity = options.capacity;
-  expect_ok(to.file.import(options, pieces.contents));
-  EXPECT_EQ(to.file.segments(), pieces.pieces.size());
-  to.counts = from.counts;
-  to.expect_stored();
 }
 
 TEST(FilterFileImportCheck, refuses_what_is_no_whole_filter_and_changes_nothing) {
@@ -325,39 +295,6 @@ TEST(FilterFileRebuild, drops_dead_entries_and_old_blocks) {
   filled.expect_stored();
 }
 
-// A leaf that has no header any more has none of the entries that were folded before.
-TEST_P(GrowingFileRebuild, of_what_was_removed_again_leaves_nothing_pending) {
-  if (!is_multiset(GetParam().kind)) {
-    return;
-  }
-  FilledFile filled(options_of(GetParam()), 0, 3000);
-  while (!filled.counts.empty()) {
-    const uint64_t hash = filled.counts.begin()->first;
-    ASSERT_TRUE(must(filled.file.remove(hash)));
-    if (--filled.counts.begin()->second == 0) {
-      filled.counts.erase(filled.counts.begin());
-    }
-  }
-  FilterFile other(filled.file.options(), filled.storage);
-  filled.commit();
-  expect_ok(other.refresh());
-  filled.add(1);
-  filled.add(2);
-  filled.remove(1);
-  expect_ok(filled.file.rebuild(100000));
-  filled.expect_stored();
-  expect_ok(other.refresh());
-  expect_ok(other.check());
-  EXPECT_EQ(other.items(), 1);
-  filled.add(3);
-  filled.commit();
-  expect_ok(other.refresh());
-  expect_ok(other.insert(nth_key(4)));
-  filled.counts[nth_key(4)] = 1;
-  expect_ok(test::commit(other));
-  filled.expect_stored();
-}
-
 // The hashes of all keys begin alike. No segment is as deep as these keys ask for.
 TEST(FilterFileRebuild, of_chosen_keys_cuts_them_further_but_not_without_end) {
   FilledFile filled(small_segments(FilterKind::kCuckoo));
@@ -449,21 +386,6 @@ TEST_P(FixedFileUnite, of_more_than_the_capacity_is_full_and_changes_nothing) {
   }
 }
 
-TEST_P(FixedFileUnite, of_as_many_keys_as_its_capacity_always_fits) {
-  for (const uint64_t capacity : {2000, 200000}) {
-    FilledFile from(options_of_large_pages(capacity));
-    FilledFile to(from.file.options());
-    add_to_each(from, to, capacity / 2);
-    HeldPieces pieces(from.file.contents(false));
-    expect_ok(to.file.unite(pieces.contents));
-    EXPECT_LE(to.file.items(), capacity);
-    to.counts.insert(from.counts.begin(), from.counts.end());
-    to.commit();
-    expect_counts(to.file, to.counts);
-    expect_ok(to.file.check());
-  }
-}
-
 TEST(FilterFileRoom, is_asked_for_before_the_work) {
   FilledFile fixed(small_segments(FilterKind::kCuckoo, false, 1000), 0, 100);
   const uint64_t held = fixed.file.items();
@@ -480,5 +402,4 @@ TEST(FilterFileRoom, is_asked_for_before_the_work) {
 }
 
 }  // namespace
-}  // namespace segments_filter_file_replace_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_filter_file_replace_test

@@ -2,8 +2,7 @@
 // generations.
 #include "tests/core/segments/window_copies.hpp"
 
-namespace cuckoo::segments {
-namespace segments_filter_window_changes_test {
+namespace cuckoo::segments::segments_filter_window_changes_test {
 namespace {
 
 constexpr uint64_t kGenerations = 3;
@@ -309,5 +308,4 @@ TEST_P(WindowChanges, S8_with_a_bad_piece_change_nothing) {
 }
 
 }  // namespace
-}  // namespace segments_filter_window_changes_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_filter_window_changes_test

@@ -2,8 +2,7 @@
 #include "tests/core/segments/stored_generations.hpp"
 #include "tests/support/share.hpp"
 
-namespace cuckoo::segments {
-namespace segments_filter_window_damage_test {
+namespace cuckoo::segments::segments_filter_window_damage_test {
 namespace {
 
 constexpr uint64_t kGenerations = 3;
@@ -133,81 +132,6 @@ TEST_P(DamagedWindow, a_generation_that_was_forgotten_leaves_no_block) {
   stored.expect_good();
 }
 
-// A damaged block of any generation leads to an error, or to the right answers.
-TEST_P(DamagedWindow, damage_is_an_error_or_harmless) {
-  const MemoryBlocks::Rows good = stored.storage.rows;
-  const auto probe_all = [&](uint64_t& lost) -> Status {
-    FilterWindow window(stored.options, stored.storage);
-    CUCKOO_TRY(window.refresh());
-    for (uint64_t i = 0; i < 2600; i += i % 1000 == 599 ? 401 : 1) {
-      CUCKOO_ASSIGN_OR_RETURN(const bool present, window.load_and_probe(nth_hash(i)));
-      lost += present ? 0 : 1;
-    }
-    return window.check();
-  };
-  const auto expect_found = [&](const std::string& name) {
-    uint64_t lost = 0;
-    EXPECT_TRUE(fails(probe_all(lost), ErrorCode::kCorrupt)) << name;
-    EXPECT_EQ(lost, 0u) << name;
-  };
-  uint64_t lost = 0;
-  ASSERT_TRUE(probe_all(lost).ok());
-  ASSERT_EQ(lost, 0u);
-  uint64_t number = 0;
-  for (const auto& [id, block] : good) {
-    if (id != kWindowBlock && ++number % test::share_divisor() != test::share_first()) {
-      continue;
-    }
-    const bool one = id == kWindowBlock || id % first_block_of(1) == 0;
-    for (size_t at = one ? 0 : number % block.size(); at < block.size();
-         at += one ? 7 * test::share_divisor() : block.size()) {
-      stored.storage.rows[id][at] ^= std::byte{0x81};
-      expect_found(block_name(id));
-      stored.storage.rows[id] = block;
-    }
-  }
-  for (const auto& [id, block] : good) {  // the same block of another slot
-    const int64_t other = (id + first_block_of(1)) % first_block_of(kGenerations);
-    if (id != kWindowBlock && good.contains(other) &&
-        ++number % test::share_divisor() == test::share_first()) {
-      stored.storage.rows[id] = good.at(other);
-      expect_found(block_name(id));
-      stored.storage.rows[id] = block;
-    }
-  }
-}
-
-// I6: no block of an earlier time hides a key, also not the end of an older generation's log.
-TEST_P(DamagedWindow, I6_blocks_of_an_earlier_time_are_refused) {
-  const MemoryBlocks::Rows before = stored.storage.rows;
-  stored.add_and_commit(5000, 5010);
-  const MemoryBlocks::Rows amid = stored.storage.rows;
-  stored.add_and_commit(5010, 5020);
-  stored.rotate();
-  stored.add_and_commit(6000, 6010);
-  const MemoryBlocks::Rows now = stored.storage.rows;
-  const int64_t newest = std::prev(now.lower_bound(first_block_of(3 % kGenerations + 1)))->first;
-  for (const MemoryBlocks::Rows& earlier : {before, amid}) {
-    for (const auto& [id, row] : earlier) {
-      const auto own = now.find(id);
-      if (own == now.end() || own->second == row) {
-        continue;
-      }
-      stored.storage.rows = now;
-      stored.storage.rows[id] = row;
-      FilterWindow window(stored.options, stored.storage);
-      bool noticed = !window.refresh().ok();
-      for (uint64_t i = 5000; !noticed && i < 5020; ++i) {
-        const Result<bool> found = window.load_and_probe(nth_hash(i));
-        noticed = !found.ok();
-        ASSERT_TRUE(noticed || found.value()) << block_name(id) << " hides key " << i;
-      }
-      EXPECT_TRUE(noticed || !window.check().ok() || id == newest) << block_name(id);
-    }
-  }
-  stored.storage.rows = now;
-}
-
 TEST_P(DamagedWindow, hostile_numbers_are_refused) {
   const MemoryBlocks::Rows good = stored.storage.rows;
   const Blocks blocks(stored.storage, stored.options.seed);
@@ -255,5 +179,4 @@ TEST_P(DamagedWindow, hostile_numbers_are_refused) {
 }
 
 }  // namespace
-}  // namespace segments_filter_window_damage_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_filter_window_damage_test

@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cuckoo::segments {
-namespace segments_front_test {
+namespace cuckoo::segments::segments_front_test {
 namespace {
 
 constexpr uint32_t kMagic = 0x54534554;  // "TEST"
@@ -66,5 +65,4 @@ TEST(FrontChecksum, covers_every_bit_and_itself) {
 }
 
 }  // namespace
-}  // namespace segments_front_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_front_test

@@ -12,8 +12,7 @@
 #include "tests/support/changes.hpp"
 #include "tests/support/sample_bytes.hpp"
 
-namespace cuckoo::segments {
-namespace segments_fuzz_corpus_test {
+namespace cuckoo::segments::segments_fuzz_corpus_test {
 namespace {
 
 std::filesystem::path corpus(const char* target) {
@@ -301,5 +300,4 @@ TEST(FuzzCorpus, DISABLED_write_files) {
 }
 
 }  // namespace
-}  // namespace segments_fuzz_corpus_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_fuzz_corpus_test

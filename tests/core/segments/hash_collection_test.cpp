@@ -6,8 +6,7 @@
 #include "core/segments/segment_limits.hpp"
 #include "tests/core/filter/kinds.hpp"
 
-namespace cuckoo::segments {
-namespace segments_hash_collection_test {
+namespace cuckoo::segments::segments_hash_collection_test {
 namespace {
 
 using Growth = HashCollection::Growth;
@@ -186,20 +185,6 @@ TEST_P(CollectedHashesOf, a_segment_that_gets_too_many_is_split_or_made_larger) 
   }
 }
 
-TEST_P(CollectedHashesOf, none_are_an_empty_filter) {
-  for (const uint64_t capacity : {0u, 1u, 100u}) {
-    HashCollection collection(kWidth);
-    const Built built =
-        taken(collection.build(spec_of(GetParam()), capacity, Growth::kOff, kSmallestPageBytes));
-    EXPECT_EQ(built.contents.items, 0u);
-    EXPECT_EQ(built.contents.hash_count, 0u);
-    EXPECT_EQ(built.contents.capacity, std::max<uint64_t>(capacity, 1));
-    ASSERT_EQ(built.pieces.pieces().size(), 1u);
-    EXPECT_EQ(built.pieces.pieces()[0].filter->occupied(), 0u);
-    EXPECT_TRUE(built.hashes.empty());
-  }
-}
-
 // More keys than the capacity are an error without growth, and make a larger filter with it. Copies
 // count as keys only in a cuckoo filter that can't grow.
 TEST_P(CollectedHashesOf, more_than_the_capacity_are_full_or_grow) {
@@ -231,18 +216,6 @@ TEST_P(CollectedHashesOf, more_than_the_capacity_are_full_or_grow) {
     EXPECT_GE(sized.capacity, 99u);
     EXPECT_LE(sized.capacity, 108u);
   }
-}
-
-TEST_P(CollectedHashesOf, numbers_out_of_range_are_invalid) {
-  HashCollection collection(kWidth);
-  collection.add(1 << 20);
-  const auto expect_invalid = [&](double rate, uint64_t capacity) {
-    EXPECT_TRUE(fails(
-        collection.build(spec_of(GetParam(), rate), capacity, Growth::kOn, kSmallestPageBytes),
-        ErrorCode::kInvalid));
-  };
-  expect_invalid(0.01, (uint64_t{1} << 40) + 1);
-  expect_invalid(0.5, 10);
 }
 
 // An image without hashes has such pieces.
@@ -374,42 +347,6 @@ TEST(CollectedHashes, I1_the_order_in_which_they_come_leaves_no_trace) {
   }
 }
 
-// Copies come one by one, or at once and put together in between. Both give the same filter.
-TEST(CollectedHashes, copies_at_once_are_as_good_as_one_by_one) {
-  for (const FilterKind kind : {FilterKind::kCuckoo, FilterKind::kBloom}) {
-    HashCollection single(kWidth);
-    HashCollection at_once(kWidth);
-    uint64_t items = 0;
-    for (uint64_t turn = 0; turn < 3; ++turn) {
-      for (uint64_t i = turn; i < 300; ++i) {
-        const uint64_t copies = 1 + (i * i + turn) % 12;
-        at_once.add(nth_hash(i), copies);
-        for (uint64_t copy = 0; copy < copies; ++copy) {
-          single.add(nth_hash(i));
-        }
-        items += copies;
-      }
-      if (turn == 1) {
-        const uint64_t words = at_once.words();
-        ASSERT_TRUE(at_once.compact(true, nullptr).ok());
-        EXPECT_LT(at_once.words(), words);
-      }
-    }
-    const HashCounts counts = at_once.count().value();
-    EXPECT_EQ(counts.items, items);
-    EXPECT_EQ(counts.distinct, 300u);
-    EXPECT_EQ(counts.entries, single.count().value().entries);
-    EXPECT_EQ(counts_of(at_once.hashes(true)), counts_of(single.hashes(true)));
-    for (const auto& [hash, count] : counts_of(at_once.hashes(false))) {
-      EXPECT_EQ(count, 1u) << hash;
-    }
-    const Built one = taken(single.build(spec_of(kind), 0, Growth::kOn, kSmallestPageBytes));
-    const Built other = taken(at_once.build(spec_of(kind), 0, Growth::kOn, kSmallestPageBytes));
-    EXPECT_EQ(one.contents.capacity, counts.capacity(kind));
-    EXPECT_EQ(image_of(one, spec_of(kind)), image_of(other, spec_of(kind)));
-  }
-}
-
 TEST(CollectedHashes, a_count_takes_no_memory) {
   constexpr uint64_t kMany = uint64_t{1} << 61;
   HashCollection collection(kWidth);
@@ -471,5 +408,4 @@ TEST(CollectedHashes, counts_what_is_there_after_every_change) {
 }
 
 }  // namespace
-}  // namespace segments_hash_collection_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_hash_collection_test

@@ -4,8 +4,7 @@
 
 #include "tests/support/core_samples.hpp"
 
-namespace cuckoo::segments {
-namespace segments_hash_sum_test {
+namespace cuckoo::segments::segments_hash_sum_test {
 namespace {
 
 // Counts as a filter that knows each hash: a remove of an absent hash does nothing.
@@ -78,5 +77,4 @@ TEST(SegmentHashSums, say_what_an_entry_can_not_hold) {
 }
 
 }  // namespace
-}  // namespace segments_hash_sum_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_hash_sum_test

@@ -2,8 +2,7 @@
 
 #include "tests/core/segments/log_rows.hpp"
 
-namespace cuckoo::segments {
-namespace segments_log_row_test {
+namespace cuckoo::segments::segments_log_row_test {
 namespace {
 
 class SegmentLogRows : public ::testing::TestWithParam<HashWidth> {
@@ -143,5 +142,4 @@ INSTANTIATE_TEST_SUITE_P(Widths, SegmentLogRows,
                          });
 
 }  // namespace
-}  // namespace segments_log_row_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_log_row_test

@@ -7,8 +7,7 @@
 #include "tests/core/segments/memory_blocks.hpp"
 #include "tests/support/allocations.hpp"
 
-namespace cuckoo::segments {
-namespace segments_log_test {
+namespace cuckoo::segments::segments_log_test {
 namespace {
 
 using Entries = std::vector<uint64_t>;
@@ -443,5 +442,4 @@ TEST_F(SegmentLog, takes_an_entry_with_its_count_or_no_part_of_it_when_memory_ru
 }
 
 }  // namespace
-}  // namespace segments_log_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_log_test

@@ -4,8 +4,7 @@
 
 #include "tests/support/core_samples.hpp"
 
-namespace cuckoo::segments {
-namespace segments_mark_test {
+namespace cuckoo::segments::segments_mark_test {
 namespace {
 
 FilterMark sample_mark() {
@@ -81,5 +80,4 @@ TEST(SegmentMark, I3_what_no_filter_has_is_refused) {
 }
 
 }  // namespace
-}  // namespace segments_mark_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_mark_test

@@ -2,8 +2,7 @@
 
 #include "tests/support/core_samples.hpp"
 
-namespace cuckoo::segments {
-namespace segments_message_part_test {
+namespace cuckoo::segments::segments_message_part_test {
 namespace {
 
 MessagePart sample_part(const Bytes& slice, uint64_t total, uint64_t slice_bytes, uint64_t index) {
@@ -64,5 +63,4 @@ TEST(MessagePart, I2_wrong_fields_are_refused_behind_a_right_checksum) {
 }
 
 }  // namespace
-}  // namespace segments_message_part_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_message_part_test

@@ -5,8 +5,7 @@
 #include "tests/core/segments/memory_blocks.hpp"
 #include "tests/core/segments/window_copies.hpp"
 
-namespace cuckoo::segments {
-namespace segments_message_stream_test {
+namespace cuckoo::segments::segments_message_stream_test {
 namespace {
 
 // A filter of several segments.
@@ -165,5 +164,4 @@ TEST_P(WindowStream, I2_notices_that_the_newest_generation_changed) {
 }
 
 }  // namespace
-}  // namespace segments_message_stream_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_message_stream_test

@@ -2,8 +2,7 @@
 
 #include "tests/core/segments/stored_file.hpp"
 
-namespace cuckoo::segments {
-namespace segments_new_segments_test {
+namespace cuckoo::segments::segments_new_segments_test {
 namespace {
 
 FilterOptions options_of(uint64_t capacity) {
@@ -129,5 +128,4 @@ TEST(NewSegments, are_refused_where_they_are_too_deep) {
 }
 
 }  // namespace
-}  // namespace segments_new_segments_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_new_segments_test

@@ -8,8 +8,7 @@
 #include "tests/core/segments/filled_file.hpp"
 #include "tests/support/script.hpp"
 
-namespace cuckoo::segments {
-namespace segments_overlap_test {
+namespace cuckoo::segments::segments_overlap_test {
 namespace {
 
 using Hashes = std::set<uint64_t>;
@@ -118,5 +117,4 @@ TEST(HashOverlap, needs_hashes) {
 }
 
 }  // namespace
-}  // namespace segments_overlap_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_overlap_test

@@ -2,8 +2,7 @@
 
 #include "tests/core/segments/stored_file.hpp"
 
-namespace cuckoo::segments {
-namespace segments_overlay_blocks_test {
+namespace cuckoo::segments::segments_overlay_blocks_test {
 namespace {
 
 MemoryBlocks::Rows rows_of(BlockStorage& storage, int64_t first, int64_t last) {
@@ -87,5 +86,4 @@ TEST(OverlayBlocks, show_what_a_filter_would_flush) {
 }
 
 }  // namespace
-}  // namespace segments_overlay_blocks_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_overlay_blocks_test

@@ -1,7 +1,6 @@
 #include "tests/core/segments/image_samples.hpp"
 
-namespace cuckoo::segments {
-namespace segments_piece_set_test {
+namespace cuckoo::segments::segments_piece_set_test {
 namespace {
 
 constexpr HashWidth kWidth = HashWidth::k47Bits;
@@ -77,5 +76,4 @@ TEST(PieceSet, figures_are_those_of_all_pieces) {
 }
 
 }  // namespace
-}  // namespace segments_piece_set_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_piece_set_test

@@ -4,8 +4,7 @@
 
 #include "tests/support/core_samples.hpp"
 
-namespace cuckoo::segments {
-namespace segments_run_test {
+namespace cuckoo::segments::segments_run_test {
 namespace {
 
 struct Place {
@@ -200,66 +199,7 @@ TEST(SegmentRuns, a_failing_sink_ends_the_run) {
                    .ok());
 }
 
-// Whatever the bytes are, they give an error, or ascending hashes of the prefix with counts in
-// range.
-void expect_no_harm(const Place& place, std::span<const std::byte> block, uint64_t previous) {
-  const Bytes copy(block.begin(), block.end());
-  std::vector<NetHash> entries;
-  bool begins = false;
-  const uint64_t before = previous;
-  const Status status =
-      decode_run_block(copy, place.width, place.depth, place.prefix, previous, entries, begins);
-  EXPECT_LE(entries.size(), 8 * copy.size());
-  if (!status.ok()) {
-    EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
-    return;
-  }
-  uint64_t last = begins ? place.prefix : before;
-  for (size_t i = 0; i < entries.size(); ++i) {
-    const bool may_be_equal = i == 0 ? begins : entries[i - 1].net < 0 && entries[i].net > 0;
-    EXPECT_TRUE(entries[i].hash > last || (may_be_equal && entries[i].hash == last));
-    EXPECT_EQ(place.depth == 0 ? 0 : (entries[i].hash ^ place.prefix) >> (64 - place.depth), 0u);
-    EXPECT_TRUE(entries[i].net != 0 && entries[i].net >= -kMostNet && entries[i].net <= kMostNet);
-    last = entries[i].hash;
-  }
-  EXPECT_EQ(previous, last);
-}
-
-TEST(SegmentRuns, malformed_blocks_are_found_or_do_no_harm) {
-  for (const Place& place : places()) {
-    const std::vector<Bytes> blocks = write(place, sample(place, 60, 9), 112);
-    uint64_t previous = place.prefix;
-    for (const Bytes& block : blocks) {
-      for (size_t bit = 0; bit < block.size() * 8; ++bit) {
-        Bytes changed = block;
-        changed[bit / 8] ^= std::byte{1} << (bit % 8);
-        expect_no_harm(place, changed, previous);
-      }
-      for (size_t bytes = 0; bytes < block.size(); ++bytes) {
-        std::vector<NetHash> entries;
-        bool begins = false;
-        uint64_t at = previous;
-        EXPECT_FALSE(decode_run_block(std::span(block).first(bytes), place.width, place.depth,
-                                      place.prefix, at, entries, begins)
-                         .ok());
-      }
-      std::vector<NetHash> entries;
-      bool begins = false;
-      ASSERT_TRUE(
-          decode_run_block(block, place.width, place.depth, place.prefix, previous, entries, begins)
-              .ok());
-    }
-    for (uint64_t i = 0; i < 3000; ++i) {  // a good header, then anything
-      Bytes noise = blocks[0];
-      for (size_t at = 8 + i % 5; at < noise.size(); ++at) {
-        noise[at] = static_cast<std::byte>(nth_word(i, at));
-      }
-      noise[11] = i % 2 == 0 ? std::byte{1} : std::byte{3};
-      expect_no_harm(place, noise, place.prefix);
-    }
-  }
-}
-
+// tests/fuzz/run_block_fuzz.cpp has any bytes.
 TEST(SegmentRuns, each_broken_field_is_corrupt) {
   const Place place{HashWidth::k47Bits, 4, uint64_t{5} << 60};
   const std::vector<NetHash> entries = sample(place, 200, 3);
@@ -296,5 +236,4 @@ TEST(SegmentRuns, each_broken_field_is_corrupt) {
 }
 
 }  // namespace
-}  // namespace segments_run_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_run_test

@@ -3,8 +3,7 @@
 #include "core/segments/blocks.hpp"
 #include "tests/support/core_samples.hpp"
 
-namespace cuckoo::segments {
-namespace segments_segment_header_test {
+namespace cuckoo::segments::segments_segment_header_test {
 namespace {
 
 SegmentHeader sample() {
@@ -109,5 +108,4 @@ TEST(SegmentHeaders, numbers_out_of_range_are_corrupt) {
 }
 
 }  // namespace
-}  // namespace segments_segment_header_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_segment_header_test

@@ -2,8 +2,7 @@
 
 #include "tests/core/filter/kinds.hpp"
 
-namespace cuckoo::segments {
-namespace segments_segment_limits_test {
+namespace cuckoo::segments::segments_segment_limits_test {
 namespace {
 
 TEST(SegmentLimits, say_how_large_segments_are) {
@@ -79,5 +78,4 @@ TEST(SegmentLimits, turns_and_the_kept_log_follow_from_the_segments) {
 }
 
 }  // namespace
-}  // namespace segments_segment_limits_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_segment_limits_test

@@ -2,8 +2,7 @@
 
 #include "tests/core/segments/stored_file.hpp"
 
-namespace cuckoo::segments {
-namespace segments_segment_maker_test {
+namespace cuckoo::segments::segments_segment_maker_test {
 namespace {
 
 using Segments = std::vector<std::unique_ptr<Segment>>;
@@ -121,5 +120,4 @@ TEST_F(OfSegmentMaker, can_be_stopped_before_each_segment) {
 }
 
 }  // namespace
-}  // namespace segments_segment_maker_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_segment_maker_test

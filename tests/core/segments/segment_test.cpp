@@ -6,8 +6,7 @@
 #include "tests/core/segments/memory_blocks.hpp"
 #include "tests/support/sealed_blocks.hpp"
 
-namespace cuckoo::segments {
-namespace segments_segment_test {
+namespace cuckoo::segments::segments_segment_test {
 namespace {
 
 constexpr unsigned kDepth = 3;
@@ -193,13 +192,6 @@ TEST_P(SegmentsOfKinds, hold_what_is_listed_and_what_was_folded_as_a_model_does)
   }
 }
 
-TEST_P(SegmentsOfKinds, merge_runs_and_list_to_what_the_model_holds) {
-  const SegmentHeader header = store_sample();
-  ListedSegment segment = open(header);
-  change(segment, 9, 100);
-  EXPECT_TRUE(must(segment.merged(blocks)) == entries_of_model());
-}
-
 TEST_P(SegmentsOfKinds, made_anew_of_what_they_merge_hold_the_same) {
   ListedSegment segment = open(store_sample());
   change(segment, 9, 100);
@@ -212,28 +204,6 @@ TEST_P(SegmentsOfKinds, made_anew_of_what_they_merge_hold_the_same) {
   ListedSegment opened = open(header);
   expect_model(opened);
   EXPECT_STATUS(opened.check(blocks, true));
-}
-
-TEST_P(SegmentsOfKinds, that_were_opened_fold_to_the_same_blocks) {
-  ListedSegment stays = make(1000);
-  change(stays, 1, 300);
-  fold(stays);
-  ListedSegment opened = open(flush(stays));
-  change(stays, 2, 300);
-  fold(stays);
-  const MemoryBlocks::Rows before = storage.rows;
-  const SegmentHeader header = flush(stays);
-  const MemoryBlocks::Rows expected = storage.rows;
-  storage.rows = before;
-  position -= 300;
-  model.clear();
-  change(opened, 1, 300);  // for the model alone
-  opened.list() = {};
-  position -= 300;
-  change(opened, 2, 300);
-  fold(opened);
-  EXPECT_EQ(flush(opened), header);
-  EXPECT_TRUE(storage.rows == expected);
 }
 
 TEST_P(SegmentsOfKinds, with_another_history_have_another_base_id) {
@@ -302,25 +272,6 @@ TEST_P(SegmentsOfKinds, never_take_a_lost_page_for_an_empty_one) {
       }
       EXPECT_TRUE(failed);
     }
-  }
-}
-
-TEST_P(SegmentsOfKinds, find_each_lost_run_and_each_run_too_many) {
-  const SegmentHeader header = store_sample();
-  ASSERT_GT(header.run_blocks, 3u);
-  const MemoryBlocks::Rows good = storage.rows;
-  for (uint32_t i = 0; i <= header.run_blocks; ++i) {
-    storage.rows = good;
-    const int64_t id = segment_block(kNumber, kFirstRunPart + i);
-    if (i < header.run_blocks) {
-      storage.rows.erase(id);
-    } else {
-      const int64_t last = id - 1;
-      copy_block(last, id);
-    }
-    ListedSegment segment = open(header);
-    EXPECT_TRUE(fails(segment.merged(blocks), ErrorCode::kCorrupt));
-    EXPECT_FALSE(segment.check(blocks, true).ok());
   }
 }
 
@@ -603,22 +554,5 @@ TEST_F(SegmentOverflow, shrinks_in_storage_as_in_memory) {
   EXPECT_STATUS(segment.check(blocks, true));
 }
 
-TEST_F(SegmentOverflow, a_lost_or_doubled_block_is_found) {
-  const MemoryBlocks::Rows good = storage.rows;
-  const int64_t first = segment_block(kNumber, kFirstOverflowPart);
-  for (uint32_t i = 0; i < header.overflow_blocks; ++i) {
-    storage.rows = good;
-    storage.rows.erase(first + i);
-    EXPECT_FALSE(Segment::open(options, blocks, header).ok());
-    storage.rows = good;
-    const auto copy = [&](int64_t, std::span<const std::byte> content) {
-      return blocks.write(first + header.overflow_blocks, content, false);
-    };
-    ASSERT_TRUE(blocks.read_one(first + i, copy).ok());
-    EXPECT_FALSE(Segment::open(options, blocks, header).ok());
-  }
-}
-
 }  // namespace
-}  // namespace segments_segment_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_segment_test

@@ -2,8 +2,7 @@
 
 #include "tests/core/segments/memory_blocks.hpp"
 
-namespace cuckoo::segments {
-namespace segments_staged_message_test {
+namespace cuckoo::segments::segments_staged_message_test {
 namespace {
 
 constexpr uint32_t kChunkBytes = 448;
@@ -116,5 +115,4 @@ TEST_F(Staged, I2_a_damaged_a_missing_and_a_swapped_block_are_found) {
 }
 
 }  // namespace
-}  // namespace segments_staged_message_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_staged_message_test

@@ -2,8 +2,7 @@
 
 #include "tests/core/segments/stored_file.hpp"
 
-namespace cuckoo::segments {
-namespace segments_turns_test {
+namespace cuckoo::segments::segments_turns_test {
 namespace {
 
 class OfTurns : public ::testing::Test {
@@ -217,5 +216,4 @@ TEST_F(OfTurnsOfMany, a_transaction_that_made_a_segment_anew_leaves_the_others_t
 }
 
 }  // namespace
-}  // namespace segments_turns_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_turns_test

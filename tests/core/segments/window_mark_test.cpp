@@ -5,8 +5,7 @@
 
 #include "tests/support/core_samples.hpp"
 
-namespace cuckoo::segments {
-namespace segments_window_mark_test {
+namespace cuckoo::segments::segments_window_mark_test {
 namespace {
 
 WindowMark sample_mark() {
@@ -90,5 +89,4 @@ TEST(WindowMark, names_the_rotations_that_a_window_can_have) {
 }
 
 }  // namespace
-}  // namespace segments_window_mark_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_window_mark_test

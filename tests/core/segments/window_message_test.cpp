@@ -4,8 +4,7 @@
 #include "tests/core/segments/window_samples.hpp"
 #include "tests/support/sample_bytes.hpp"
 
-namespace cuckoo::segments {
-namespace segments_window_message_test {
+namespace cuckoo::segments::segments_window_message_test {
 namespace {
 
 constexpr size_t kHeaderBytes = 160;
@@ -278,5 +277,4 @@ TEST(WindowMessage, DISABLED_write_files) {
 }
 
 }  // namespace
-}  // namespace segments_window_message_test
-}  // namespace cuckoo::segments
+}  // namespace cuckoo::segments::segments_window_message_test

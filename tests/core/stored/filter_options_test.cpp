@@ -5,8 +5,7 @@
 #include "core/filter/sizing.hpp"
 #include "tests/support/status.hpp"
 
-namespace cuckoo {
-namespace stored_filter_options_test {
+namespace cuckoo::stored_filter_options_test {
 namespace {
 
 TEST(FilterOptions, rates_of_all_generations_add_up) {
@@ -84,5 +83,4 @@ TEST(FilterOptions, that_no_table_may_have_are_refused) {
 }
 
 }  // namespace
-}  // namespace stored_filter_options_test
-}  // namespace cuckoo
+}  // namespace cuckoo::stored_filter_options_test

@@ -2,8 +2,7 @@
 
 #include "tests/support/core_samples.hpp"
 
-namespace cuckoo {
-namespace stored_hash_sort_test {
+namespace cuckoo::stored_hash_sort_test {
 namespace {
 
 constexpr HashWidth kWidths[] = {HashWidth::k47Bits, HashWidth::k63Bits};
@@ -156,5 +155,4 @@ TEST(HashParts, I3_the_visitor_ends_the_visits) {
 }
 
 }  // namespace
-}  // namespace stored_hash_sort_test
-}  // namespace cuckoo
+}  // namespace cuckoo::stored_hash_sort_test

@@ -4,8 +4,7 @@
 
 #include <string>
 
-namespace cuckoo {
-namespace stored_key_form_test {
+namespace cuckoo::stored_key_form_test {
 namespace {
 
 std::string refusal(const KeyForm& form, uint64_t types = 0) {
@@ -54,5 +53,4 @@ TEST(KeyForm, of_a_column_that_is_not_there_is_refused) {
 }
 
 }  // namespace
-}  // namespace stored_key_form_test
-}  // namespace cuckoo
+}  // namespace cuckoo::stored_key_form_test
