@@ -74,6 +74,10 @@ TEST_F(ListsOfFilterBlocks, I5_adds_to_a_set_count_once_whoever_applies_them) {
   EXPECT_EQ(other.items(), items) << "they were counted before";
   append(other, 1000, 1010);
   EXPECT_GT(other.items(), items);
+  append(other, 1010, 1020);
+  other.forget();
+  expect_ok(other.follow(false));
+  EXPECT_EQ(other.most_items(), items) << "none is to be counted after a roll-back";
 }
 
 TEST_F(ListsOfFilterBlocks, stay_applied_after_a_roll_back_if_the_log_has_all_that_was_applied) {
