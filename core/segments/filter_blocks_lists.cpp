@@ -37,7 +37,12 @@ Result<bool> FilterBlocks::read_directory(uint64_t known) {
 void FilterBlocks::keep_what_stays(const std::vector<EntryList>& before) noexcept {
   for (size_t i = 0; i < before.size(); ++i) {
     Directory::Leaf& leaf = directory_.leaf(i);
-    if (leaf.segment != nullptr && !leaf.pending.begins_with(before[i], leaf.segment->applied())) {
+    if (leaf.segment == nullptr) {
+      continue;
+    }
+    // It may have outgrown because of the entry behind those that were applied.
+    const size_t decided = leaf.segment->applied() + (leaf.segment->outgrew() ? 1 : 0);
+    if (!leaf.pending.begins_with(before[i], std::min(decided, before[i].size()))) {
       leaf.segment.reset();
     }
   }

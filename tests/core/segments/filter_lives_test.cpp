@@ -374,7 +374,7 @@ class Life {
     }
     const bool all = savepoints_.empty() || random(4) == 0;
     const size_t to = all ? 0 : random(savepoints_.size());
-    if (all && multiset() && random(2) == 0) {  // a COMMIT that fails
+    if (all && random(2) == 0) {  // a COMMIT that fails
       expect_ok(writer().finish_load());
       expect_ok(random(2) == 0 ? writer().flush() : Status());
     }
