@@ -1,6 +1,6 @@
 // GuardTable::Cursor: the filter's answer, then the rows of a statement on the table.
 #include <algorithm>
-#include <cstring>
+#include <set>
 
 #include "ext/filter/guard.hpp"
 #include "ext/sqlite/function.hpp"
@@ -209,9 +209,11 @@ bool GuardTable::Cursor::take_list(List& list, sqlite3_value* values) {
   });
   const bool is_key = plan.asked.size() == 1 && plan.asked[0] == list.term;
   if (all) {
+    std::set<double> reals;  // a REAL column stores two integers beyond 2^53 as one real
     for_each([&](sqlite3_value* value) {
       const KeyView key = key_of(value, affinity, text_);
-      if (key.type != SQLITE_NULL && (!is_key || live_->contains(key))) {
+      const bool is_new = key.type != SQLITE_FLOAT || reals.insert(key.real).second;
+      if (is_new && key.type != SQLITE_NULL && (!is_key || live_->contains(key))) {
         list.values.emplace_back().assign(key);
       }
       return true;

@@ -115,6 +115,26 @@ TEST_F(Guard, promises_one_row_only_where_there_is_one) {
   db.gives("SELECT n FROM guarded WHERE code = 5", "1");
 }
 
+// A list may have two values that a REAL column stores as one.
+TEST_F(Guard, finds_a_row_once_for_all_values_of_a_list) {
+  db.run(
+      "CREATE TABLE users(k INTEGER, r REAL); CREATE INDEX users_r ON users(r);"
+      "INSERT INTO users VALUES (1, 9007199254740992), (2, 5)");
+  db.run(with_numbers(100) + "INSERT INTO users SELECT i, i + 10 FROM n");
+  db.run(
+      "CREATE VIRTUAL TABLE seen USING cuckoo_filter(k, source = users(k), triggers = on);"
+      "CREATE VIRTUAL TABLE by_r USING cuckoo_filter(r, source = users(r), triggers = on);"
+      "CREATE VIRTUAL TABLE guarded_r USING filter_guard(by_r)");
+  db.run(kGuarded);
+  for (const char* table : {"users", "guarded", "guarded_r"}) {
+    db.gives(sql("SELECT k FROM {} WHERE r IN (9007199254740993, 9007199254740992.0, 5, 5.0, '5')"
+                 " ORDER BY k",
+                 table),
+             "1,2");
+    db.gives(sql("SELECT k FROM {} WHERE r IN (9007199254740993, 5)", table), "2");
+  }
+}
+
 // Some builds of SQLite let LIKE and GLOB accept BLOBs.
 TEST_F(Guard, finds_the_blobs_that_its_table_finds) {
   db.run(
