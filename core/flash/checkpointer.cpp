@@ -31,8 +31,7 @@ Status FlashCheckpointer::checkpoint() {
 
 Status FlashCheckpointer::clear() {
   CUCKOO_TRY(expect_fit(0));
-  CUCKOO_TRY(state_.index.load_all());
-  state_.index.clear();
+  CUCKOO_TRY(state_.index.clear());
   for (uint32_t block = 0; block < state_.blocks.touched(); ++block) {
     if (const uint32_t live = state_.blocks.at(block).live_units; live != 0) {
       state_.blocks.remove_live(block, live);
@@ -123,7 +122,7 @@ size_t FlashCheckpointer::payload_bytes() const noexcept {
 Result<std::vector<uint32_t>> FlashCheckpointer::program(std::vector<uint32_t> blocks) {
   std::reverse(blocks.begin(), blocks.end());  // taken from the end
   std::vector<uint32_t> used;
-  FlashIndexEntries entries = state_.index.by_position();
+  CUCKOO_ASSIGN_OR_RETURN(FlashIndexEntries entries, state_.index.by_position());
   sort_by_hash(entries);
   std::span<const FlashIndexEntry> rest = entries;
   std::vector<FlashIndexPiece> pieces;

@@ -92,7 +92,6 @@ Status FlashCollector::collect(uint32_t victim) {
 
 // Copies the live records. Returns how many live units were not found.
 Result<uint32_t> FlashCollector::copy_live(uint32_t victim, std::vector<FlashLogRecord>& copies) {
-  CUCKOO_TRY(state_.index.load_all());
   const FlashBlock block = state_.blocks.at(victim);
   uint32_t units_left = block.live_units;
   for (uint32_t offset = kFlashHeaderUnits; offset < block.used_units && units_left > 0;) {
@@ -104,8 +103,11 @@ Result<uint32_t> FlashCollector::copy_live(uint32_t victim, std::vector<FlashLog
     }
     const uint32_t units = head.header.units(state_.layout.unit_bytes());
     offset += units;
-    if ((!head.header.is_entry() && head.header.type != FlashRecordType::kPart) ||
-        !state_.index.contains(head.hash, from)) {
+    if (!head.header.is_entry() && head.header.type != FlashRecordType::kPart) {
+      continue;
+    }
+    CUCKOO_ASSIGN_OR_RETURN(const FlashIndex::Fetched& fetched, state_.index.fetch(head.hash));
+    if (!state_.index.contains(fetched, from)) {
       continue;
     }
     FlashLoadedRecord record;

@@ -7,7 +7,6 @@
 namespace cuckoo::core {
 
 Status FlashHealer::heal(uint32_t suspect) {
-  CUCKOO_TRY(state_.index.load_all());
   Survey survey;
   if (suspect != kNoBlock) {
     survey.damaged.insert(suspect);
@@ -46,7 +45,8 @@ Status FlashHealer::look(Survey& survey) {
   }
   std::unordered_set<uint64_t> heads;  // LSNs of values that have parts
   std::vector<Part> parts;
-  for (const auto& [position, hash] : state_.index.by_position()) {
+  CUCKOO_ASSIGN_OR_RETURN(const FlashIndexEntries entries, state_.index.by_position());
+  for (const auto& [position, hash] : entries) {
     if (state_.is_lost(position)) {
       continue;
     }
@@ -102,7 +102,8 @@ Status FlashHealer::give_up(Survey& survey) {
     }
   }
   for (const Part& part : survey.orphans) {
-    state_.index.remove(part.hash, part.position);
+    CUCKOO_ASSIGN_OR_RETURN(const FlashIndex::Fetched& fetched, state_.index.fetch(part.hash));
+    state_.index.remove(fetched, part.position);
   }
   CUCKOO_TRY(move_sound(survey));
   survey.live.resize(state_.blocks.touched());
@@ -125,7 +126,8 @@ Status FlashHealer::give_up(Survey& survey) {
 // Copies what can be read in the damaged blocks to the cold stream.
 Status FlashHealer::move_sound(Survey& survey) {
   const FlashLayout& layout = state_.layout;
-  for (const auto& [from, hash] : state_.index.by_position()) {
+  CUCKOO_ASSIGN_OR_RETURN(const FlashIndexEntries entries, state_.index.by_position());
+  for (const auto& [from, hash] : entries) {
     const uint32_t block = layout.locate(from).block;
     FlashLoadedRecord record;
     if (!survey.damaged.contains(block) || !log_.load(from, record).ok()) {
@@ -134,7 +136,8 @@ Status FlashHealer::move_sound(Survey& survey) {
     FlashRecordHeader header = record.header;
     CUCKOO_ASSIGN_OR_RETURN(const uint32_t to,
                             log_.append_copy(from, header, record.key, record.value));
-    state_.index.replace(hash, from, to);
+    CUCKOO_ASSIGN_OR_RETURN(const FlashIndex::Fetched& fetched, state_.index.fetch(hash));
+    state_.index.replace(fetched, from, to);
     const uint32_t units = header.units(layout.unit_bytes());
     const uint32_t target = layout.locate(to).block;
     survey.live.resize(std::max<size_t>(survey.live.size(), target + 1));

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <new>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -21,39 +19,40 @@ uint32_t FlashIndex::part_hash(uint64_t lsn, uint32_t offset) const noexcept {
                                32);
 }
 
-// --- stored and loaded entries -------------------------------------------------------------------
+// --- the base ------------------------------------------------------------------------------------
 
-void FlashIndex::load(Entries entries) {
-  if (entries.empty()) {
-    return;
-  }
-  loaded_ = std::make_shared<LoadedIndex>(own_.options(), std::move(entries));
-  view_ = loaded_->view();
-  searches_ = 0;
-}
-
-void FlashIndex::load(StoredIndex stored) {
-  stored_ = std::make_unique<StoredIndex>(std::move(stored));
-  fetched_.clear();
-}
-
-Status FlashIndex::fetch_entries(uint32_t hash) {
-  if (fetched_.contains(hash)) {
-    return {};
-  }
-  // So many fetches together cost about as much as loading all entries.
+Status FlashIndex::fetch_stored(Fetched& fetched) {
+  // So many together cost about as much as loading all entries.
   constexpr uint64_t kLeastFetches = 64;
   constexpr uint64_t kEntriesForFetch = 512;
-  if (fetched_.size() >= std::max(kLeastFetches, stored_->size() / kEntriesForFetch)) {
-    return load_entries();
-  }
-  std::vector<uint32_t> positions;
-  CUCKOO_TRY(stored_->find(hash, positions));
-  fetched_.emplace(hash, std::move(positions));
+  return stored_->searches() < std::max(kLeastFetches, stored_->size() / kEntriesForFetch)
+             ? stored_->find(fetched.hash_, fetched.stored_)
+             : load_stored();
+}
+
+Status FlashIndex::load_stored() {
+  CUCKOO_ASSIGN_OR_RETURN(const Entries entries, base());
+  loaded_ = LoadedIndex::of(own_.options(), entries);
+  stored_.reset();
   return {};
 }
 
-Status FlashIndex::load_entries() {
+namespace {
+
+FlashIndexEntries sorted(const SlotCache& cache) {
+  FlashIndexEntries entries;
+  entries.reserve(cache.size());
+  cache.for_each([&](uint32_t hash, uint32_t position) { entries.emplace_back(position, hash); });
+  sort_by_position(entries);
+  return entries;
+}
+
+}  // namespace
+
+Result<FlashIndex::Entries> FlashIndex::base() const {
+  if (!stored_) {
+    return loaded_ ? sorted(loaded_->slots()) : Entries();
+  }
   CUCKOO_ASSIGN_OR_RETURN(Entries entries, stored_->all());
   uint64_t unknown = 0;
   gone_.for_each([&](uint32_t hash, uint32_t position) {
@@ -63,148 +62,64 @@ Status FlashIndex::load_entries() {
     return corrupt("the log replaces " + std::to_string(unknown) +
                    " records that the checkpoint's index doesn't have");
   }
-  std::shared_ptr<LoadedIndex> loaded =
-      LoadedIndex::share(std::make_shared<LoadedIndex>(own_.options(), std::move(entries)));
-  view_ = loaded->view();
-  loaded_ = std::move(loaded);
-  searches_ = kSearches;  // it was searched enough already
-  stored_.reset();
-  fetched_.clear();
-  return {};
+  return entries;
 }
 
-void FlashIndex::expect_loaded() const {
-  if (stored_) {
-    throw std::logic_error("the index of a flash store is searched before it was fetched");
-  }
-}
-
-void FlashIndex::share() {
-  if (size() == 0 || stored_) {
-    return;
-  }
-  std::shared_ptr<LoadedIndex> loaded = loaded_;
-  if (!view_.list || own_.size() + gone_.size() != 0) {
-    loaded = std::make_shared<LoadedIndex>(own_.options(), by_position());
-  }
-  loaded = LoadedIndex::share(loaded);
-  SlotCache own = empty_cache();
-  SlotCache gone = empty_cache();
-  view_ = loaded->view();
-  loaded_ = std::move(loaded);
-  searches_ = 0;
-  own_ = std::move(own);
-  gone_ = std::move(gone);
-}
-
-// Fills the slots after kSearches searches. To search the list once costs a fiftieth of filling
-// the slots.
-bool FlashIndex::search_fills() const noexcept {
-  if (searches_ < kSearches) {
-    ++searches_;
+bool FlashIndex::is_in_base(const Fetched& fetched, uint32_t position) const {
+  if (is_gone(fetched.hash_, position)) {
     return false;
   }
-  try {
-    fill_slots();
-  } catch (const std::bad_alloc&) {  // the list has the answer, too
-    return false;
-  }
-  return true;
-}
-
-void FlashIndex::fill_slots() const {
-  if (view_.list) {
-    view_ = {nullptr, loaded_->slots()};
-  }
-}
-
-bool FlashIndex::was_loaded(uint32_t hash, uint32_t position) const {
-  if (stored_) {
-    if (believes_ && !fetched_.contains(hash)) {
-      return true;
-    }
-    const std::vector<uint32_t>& positions = fetched(hash);
-    return std::find(positions.begin(), positions.end(), position) != positions.end();
-  }
-  return view_.list
-             ? std::binary_search(view_.list->begin(), view_.list->end(), Entry{position, hash})
-         : view_.slots ? view_.slots->contains(hash, position)
-                       : false;
-}
-
-const std::vector<uint32_t>& FlashIndex::fetched(uint32_t hash) const {
-  const auto found = fetched_.find(hash);
-  if (found == fetched_.end()) {
-    expect_loaded();
-  }
-  return found->second;
-}
-
-bool FlashIndex::is_loaded(uint32_t hash, uint32_t position) const {
-  return (loaded_ || stored_) && !is_gone(hash, position) && was_loaded(hash, position);
+  return loaded_ ? loaded_->slots().contains(fetched.hash_, position)
+                 : (fetched.believed_ && stored_) ||
+                       std::find(fetched.stored_.begin(), fetched.stored_.end(), position) !=
+                           fetched.stored_.end();
 }
 
 // Makes all entries the index's own, if enough of them came or went. Call it before each change.
-// Does nothing while there is a list, because the list has not been searched much then.
 void FlashIndex::own_all_if_worth_it() {
   constexpr uint64_t kFewChanges = 1024;
-  if (!loaded_ || view_.list ||
-      own_.size() + gone_.size() <= std::max<uint64_t>(kFewChanges, loaded_->size() / 8)) {
+  if (!loaded_ ||
+      own_.size() + gone_.size() <= std::max<uint64_t>(kFewChanges, loaded_->slots().size() / 8)) {
     return;
   }
-  SlotCache all = view_.slots->copy();
+  SlotCache all = loaded_->slots().copy();
   gone_.for_each([&](uint32_t hash, uint32_t position) { all.remove(hash, position); });
   own_.for_each([&](uint32_t hash, uint32_t position) { all.insert(hash, position); });
   SlotCache gone = empty_cache();
   own_ = std::move(all);
   gone_ = std::move(gone);
   loaded_.reset();
-  view_ = {};
 }
 
 // --- all entries ---------------------------------------------------------------------------------
 
-bool FlashIndex::contains(uint32_t hash, uint32_t position) const {
-  return own_.contains(hash, position) || is_loaded(hash, position);
-}
-
-FlashIndex::Entries FlashIndex::by_position() const {
-  expect_loaded();
-  const auto sorted = [](const SlotCache& cache) {
-    Entries entries;
-    entries.reserve(cache.size());
-    cache.for_each([&](uint32_t hash, uint32_t position) { entries.emplace_back(position, hash); });
-    sort_by_position(entries);
-    return entries;
-  };
+Result<FlashIndex::Entries> FlashIndex::by_position() {
+  CUCKOO_ASSIGN_OR_RETURN(Entries entries, base());
+  if (gone_.size() != 0) {
+    const Entries all = std::move(entries);
+    const Entries gone = sorted(gone_);
+    entries.clear();
+    entries.reserve(all.size());
+    std::set_difference(all.begin(), all.end(), gone.begin(), gone.end(),
+                        std::back_inserter(entries));
+  }
   Entries own = sorted(own_);
-  if (!loaded_) {
+  if (entries.empty()) {
     return own;
   }
-  Entries loaded = view_.list ? *view_.list : sorted(*view_.slots);
-  if (gone_.size() != 0) {
-    const Entries gone = sorted(gone_);
-    Entries present;
-    present.reserve(loaded.size());
-    std::set_difference(loaded.begin(), loaded.end(), gone.begin(), gone.end(),
-                        std::back_inserter(present));
-    loaded.swap(present);
-  }
   if (own.empty()) {
-    return loaded;
+    return entries;
   }
-  Entries all(loaded.size() + own.size());
-  std::merge(loaded.begin(), loaded.end(), own.begin(), own.end(), all.begin());
+  Entries all(entries.size() + own.size());
+  std::merge(entries.begin(), entries.end(), own.begin(), own.end(), all.begin());
   return all;
 }
 
-FlashIndex::Figures FlashIndex::figures() const {
-  expect_loaded();
-  fill_slots();
+FlashIndex::Figures FlashIndex::figures() const noexcept {
   Figures figures{own_.load_factor(), own_.relocations(), own_.expansions(),
                   own_.load_at_last_expansion()};
   if (loaded_) {
-    const SlotCache& slots = *view_.slots;
+    const SlotCache& slots = loaded_->slots();
     figures.load_factor = static_cast<double>(size()) / static_cast<double>(slots.slots());
     figures.relocations += slots.relocations();
     figures.expansions += slots.expansions();
@@ -213,68 +128,34 @@ FlashIndex::Figures FlashIndex::figures() const {
 }
 
 size_t FlashIndex::memory_bytes() const noexcept {
-  const size_t loaded = view_.list    ? view_.list->capacity() * sizeof(Entry)
-                        : view_.slots ? view_.slots->memory_bytes()
-                        : stored_     ? stored_->memory_bytes() + fetched_.size() * kFetchedBytes
-                                      : 0;
-  return loaded + own_.memory_bytes() + gone_.memory_bytes();
+  return (loaded_   ? loaded_->slots().memory_bytes()
+          : stored_ ? stored_->memory_bytes()
+                    : 0) +
+         own_.memory_bytes() + gone_.memory_bytes();
 }
 
-Status FlashIndex::check() const {
-  expect_loaded();
+Status FlashIndex::check() {
   CUCKOO_TRY(own_.check());
   CUCKOO_TRY(gone_.check());
-  const uint64_t loaded = view_.list ? view_.list->size() : view_.slots ? view_.slots->size() : 0;
-  if (loaded != (loaded_ ? loaded_->size() : 0)) {
-    return corrupt("index with " + std::to_string(loaded) + " loaded entries");
+  if (loaded_) {
+    CUCKOO_TRY(loaded_->slots().check());
   }
-  const auto out_of_order = [](const Entry& a, const Entry& b) { return a.first >= b.first; };
-  if (view_.list && std::adjacent_find(view_.list->begin(), view_.list->end(), out_of_order) !=
-                        view_.list->end()) {
-    return corrupt("index list that does not ascend");
-  }
-  if (view_.slots) {
-    CUCKOO_TRY(view_.slots->check());
-  }
+  CUCKOO_ASSIGN_OR_RETURN(const Entries entries, base());
   uint64_t wrong = 0;
+  const auto is_there = [&](uint32_t hash, uint32_t position) {
+    return std::binary_search(entries.begin(), entries.end(), Entry{position, hash});
+  };
   gone_.for_each(
-      [&](uint32_t hash, uint32_t position) { wrong += was_loaded(hash, position) ? 0 : 1; });
-  own_.for_each(
-      [&](uint32_t hash, uint32_t position) { wrong += is_loaded(hash, position) ? 1 : 0; });
+      [&](uint32_t hash, uint32_t position) { wrong += is_there(hash, position) ? 0 : 1; });
+  own_.for_each([&](uint32_t hash, uint32_t position) {
+    wrong += is_there(hash, position) && !is_gone(hash, position) ? 1 : 0;
+  });
   return wrong == 0 ? Status()
                     : corrupt("index with " + std::to_string(wrong) +
                               " entries that are gone and were not loaded, or are there twice");
 }
 
 // --- changes and notes ---------------------------------------------------------------------------
-
-bool FlashIndex::replace_entry(uint32_t hash, uint32_t from, uint32_t to) {
-  if (own_.replace(hash, from, to)) {
-    return true;
-  }
-  if (!is_loaded(hash, from)) {
-    return false;
-  }
-  own_.insert(hash, to);
-  try {
-    gone_.insert(hash, from);
-  } catch (...) {
-    own_.remove(hash, to);
-    throw;
-  }
-  return true;
-}
-
-bool FlashIndex::remove_entry(uint32_t hash, uint32_t position) {
-  if (own_.remove(hash, position)) {
-    return true;
-  }
-  if (!is_loaded(hash, position)) {
-    return false;
-  }
-  gone_.insert(hash, position);
-  return true;
-}
 
 // Makes the note first, because a note needs memory, and taking one back needs none (I3).
 template <class Change>
@@ -304,36 +185,63 @@ void FlashIndex::insert(uint32_t hash, uint32_t position) {
   });
 }
 
-bool FlashIndex::replace(uint32_t hash, uint32_t from, uint32_t to) {
-  return change({hash, from, to}, [&] { return replace_entry(hash, from, to); });
+bool FlashIndex::replace(const Fetched& fetched, uint32_t from, uint32_t to) {
+  const uint32_t hash = fetched.hash_;
+  return change({hash, from, to}, [&] {
+    if (own_.replace(hash, from, to)) {
+      return true;
+    }
+    if (!is_in_base(fetched, from)) {
+      return false;
+    }
+    own_.insert(hash, to);
+    try {
+      gone_.insert(hash, from);
+    } catch (...) {
+      own_.remove(hash, to);
+      throw;
+    }
+    return true;
+  });
 }
 
-bool FlashIndex::remove(uint32_t hash, uint32_t position) {
-  return change({hash, position, 0}, [&] { return remove_entry(hash, position); });
+bool FlashIndex::remove(const Fetched& fetched, uint32_t position) {
+  const uint32_t hash = fetched.hash_;
+  return change({hash, position, 0}, [&] {
+    if (own_.remove(hash, position)) {
+      return true;
+    }
+    if (!is_in_base(fetched, position)) {
+      return false;
+    }
+    gone_.insert(hash, position);
+    return true;
+  });
 }
 
-void FlashIndex::clear() {
-  expect_loaded();
+Status FlashIndex::clear() {
   if (undo_ != nullptr && undo_->noting()) {
-    const Entries entries = by_position();
+    CUCKOO_ASSIGN_OR_RETURN(const Entries entries, by_position());
     undo_->reserve_index_changes(entries.size());
     for (const auto& [position, hash] : entries) {
       undo_->note(FlashIndexUndo{hash, position, 0});
     }
   }
+  stored_.reset();
   loaded_.reset();
-  view_ = {};
   own_.clear();
   gone_.clear();
+  return {};
 }
 
+// Whatever came, or took another one's place, is own.
 void FlashIndex::undo(const FlashIndexUndo& change) {
   if (change.from == 0) {
-    remove_entry(change.hash, change.to);
+    own_.remove(change.hash, change.to);
   } else if (change.to == 0) {
     own_.insert(change.hash, change.from);
   } else {
-    replace_entry(change.hash, change.to, change.from);
+    own_.replace(change.hash, change.to, change.from);
   }
 }
 

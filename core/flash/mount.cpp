@@ -306,13 +306,13 @@ Status FlashMount::adopt_index(FlashCheckpoint& checkpoint) {
   PieceReader reader(state_, log_, checkpoint.pieces);
   StoredIndex stored(state_.layout.geometry(), std::move(checkpoint.pieces),
                      std::move(checkpoint.rest), std::move(reader));
-  if (state_.policy.mount_only_reads() && !blocks.empty()) {
+  if (state_.policy.mount_only_reads()) {
     state_.index.load(std::move(stored));
     return {};
   }
-  CUCKOO_ASSIGN_OR_RETURN(FlashIndexEntries entries, stored.all());
+  CUCKOO_ASSIGN_OR_RETURN(const FlashIndexEntries entries, stored.all());
   CUCKOO_TRY(expect_places(entries));
-  state_.index.load(std::move(entries));
+  state_.index.load(entries);
   return {};
 }
 
@@ -461,14 +461,15 @@ Status FlashMount::write_what_was_found(const FlashReplay& replay) {
 // Copies the last record of the newest batch, because it may read well now and not the next time.
 Status FlashMount::append_newest_again(const FlashTailRecord& newest) {
   const uint32_t from = newest.position;
-  if (newest.whole.empty() || !state_.index.contains(newest.hash, from)) {
+  CUCKOO_ASSIGN_OR_RETURN(const FlashIndex::Fetched& fetched, state_.index.fetch(newest.hash));
+  if (newest.whole.empty() || !state_.index.contains(fetched, from)) {
     return {};
   }
   FlashRecordHeader header = newest.header;
   CUCKOO_ASSIGN_OR_RETURN(
       const uint32_t to,
       log_.append_copy(from, header, key_in(header, newest.whole), value_in(header, newest.whole)));
-  state_.index.replace(newest.hash, from, to);
+  state_.index.replace(fetched, from, to);
   const uint32_t units = header.units(state_.layout.unit_bytes());
   state_.blocks.add_live(state_.layout.locate(to).block, units);
   state_.blocks.remove_live(state_.layout.locate(from).block, units);

@@ -7,6 +7,13 @@
 
 namespace cuckoo::core {
 
+Status FlashScan::list(const Source& from, FlashIndexEntries& entries) {
+  if (entries.empty()) {
+    CUCKOO_ASSIGN_OR_RETURN(entries, from.state.index.by_position());
+  }
+  return {};
+}
+
 // --- one block -----------------------------------------------------------------------------------
 
 void FlashScan::Block::open(const FlashState& state, uint32_t block) noexcept {
@@ -51,19 +58,23 @@ Status FlashScan::Block::expect_intact(std::span<const std::byte> bytes, uint32_
 }
 
 // `head`: the head of record_, verified.
-bool FlashScan::Block::is_live(const FlashIndex& index, std::span<const std::byte> head) const {
+bool FlashScan::Block::is_live(const FlashIndex& index, const FlashIndexEntries& entries,
+                               std::span<const std::byte> head) const {
   const FlashRecordHeader& header = record_.header;
   const bool part = header.type == FlashRecordType::kPart;
   if (!part && !header.is_entry()) {
     return false;
   }
-  return !block_.has_dead() || index.contains(part ? index.part_hash(header.lsn, header.offset())
-                                                   : index.hash_of(key_in(header, head)),
-                                              position_);
+  const FlashIndexEntry entry{position_, part ? index.part_hash(header.lsn, header.offset())
+                                              : index.hash_of(key_in(header, head))};
+  return !block_.has_dead() || std::binary_search(entries.begin(), entries.end(), entry);
 }
 
-Result<bool> FlashScan::Block::next(const Source& from) {
+Result<bool> FlashScan::Block::next(const Source& from, FlashIndexEntries& entries) {
   const FlashLayout& layout = from.state.layout;
+  if (block_.has_dead()) {
+    CUCKOO_TRY(list(from, entries));
+  }
   while (live_units_ > 0) {
     std::span<const std::byte> bytes;
     const uint32_t offset = damaged_at_ = offset_;
@@ -88,7 +99,7 @@ Result<bool> FlashScan::Block::next(const Source& from) {
     const std::span<const std::byte> head = whole.first(header->head_bytes());
     if (block_.has_dead() || !header->is_entry()) {
       CUCKOO_TRY(expect_intact(head, offset));
-      if (!is_live(from.state.index, head)) {
+      if (!is_live(from.state.index, entries, head)) {
         continue;
       }
     }
@@ -138,7 +149,7 @@ Status FlashScan::begin(const Source& from) {
     }
     cold.open(state, number);
     while (true) {
-      Result<bool> more = cold.next(from);
+      Result<bool> more = cold.next(from, entries_);
       if (!more.ok()) {
         CUCKOO_TRY(pass_damage(from, number, cold.damaged_at(), more.take_status()));
         break;
@@ -161,9 +172,7 @@ Status FlashScan::pass_damage(const Source& from, uint32_t block, uint32_t offse
   }
   damage_ = damage_.ok() ? std::move(damage) : std::move(damage_);
   const FlashLayout& layout = from.state.layout;
-  if (entries_.empty()) {
-    entries_ = from.state.index.by_position();
-  }
+  CUCKOO_TRY(list(from, entries_));
   const FlashIndexEntry least{layout.position(block, offset), 0};
   for (auto each = std::lower_bound(entries_.begin(), entries_.end(), least);
        each != entries_.end() && layout.locate(each->first).block == block; ++each) {
@@ -179,7 +188,7 @@ Status FlashScan::pass_damage(const Source& from, uint32_t block, uint32_t offse
 
 Status FlashScan::next_hot(const Source& from) {
   while (true) {
-    Result<bool> there = hot_.next(from);
+    Result<bool> there = hot_.next(from, entries_);
     if (!there.ok()) {
       hot_there_ = false;
       CUCKOO_TRY(pass_damage(from, hot_.number(), hot_.damaged_at(), there.take_status()));

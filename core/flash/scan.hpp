@@ -2,7 +2,7 @@
 // the store.
 //
 // The hot stream is in LSN order. So the scan reads its blocks one after the other, once each. If
-// something in a block is dead, the scan asks the index which of the block's records are live. The
+// something in a block is dead, the scan lists the index once, to see which records are live. The
 // cold stream has the records that collections moved, in no order. So the scan first lists these,
 // and sorts the list by LSN. Then it merges them with the hot ones, and reads each by itself. For
 // example, if the hot stream has the LSNs 5 and 9, and the cold one 7 and 2, the scan gives 2, 5,
@@ -37,7 +37,7 @@ class FlashScan {
  public:
   // The store that is read. It must not change while the scan goes on.
   struct Source {
-    const FlashState& state;
+    FlashState& state;
     FlashLog& log;
   };
   enum class Of : bool { kAll, kSound };
@@ -55,7 +55,8 @@ class FlashScan {
   class Block {
    public:
     void open(const FlashState& state, uint32_t block) noexcept;
-    Result<bool> next(const Source& from);  // false: there are no more
+    // False: there are no more.
+    Result<bool> next(const Source& from, FlashIndexEntries& entries);
     const FlashLoadedRecord& record() const noexcept { return record_; }
     uint32_t position() const noexcept { return position_; }
     uint32_t number() const noexcept { return number_; }
@@ -67,7 +68,8 @@ class FlashScan {
    private:
     Status load(const Source& from, uint32_t offset, size_t bytes, std::span<const std::byte>& out);
     Status expect_intact(std::span<const std::byte> bytes, uint32_t offset) const;
-    bool is_live(const FlashIndex& index, std::span<const std::byte> head) const;
+    bool is_live(const FlashIndex& index, const FlashIndexEntries& entries,
+                 std::span<const std::byte> head) const;
     Error lacks_units() const;
 
     uint32_t number_ = 0;
@@ -85,6 +87,7 @@ class FlashScan {
     uint32_t position;
   };
 
+  static Status list(const Source& from, FlashIndexEntries& entries);
   Status begin(const Source& from);
   Status next_hot(const Source& from);
   Status pass_damage(const Source& from, uint32_t block, uint32_t offset, Status damage);
@@ -101,7 +104,8 @@ class FlashScan {
   uint64_t hot_lsn_ = 0;    // of the record that it is at
   std::vector<Cold> cold_;  // by LSN
   size_t next_cold_ = 0;
-  FlashIndexEntries entries_;  // of the whole index, by position; empty before the first damage
+  // Of the whole index, by position; empty before a block with something dead, and before damage.
+  FlashIndexEntries entries_;
 
   FlashLoadedRecord record_;
   uint32_t position_ = 0;

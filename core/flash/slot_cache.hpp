@@ -61,6 +61,7 @@ struct SlotCacheOptions {
 
   // Returns how full a table with these options gets, if it has more than a few buckets.
   double load_limit() const noexcept;
+  friend bool operator==(const SlotCacheOptions&, const SlotCacheOptions&) = default;
 };
 
 class SlotCache {

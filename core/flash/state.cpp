@@ -97,9 +97,9 @@ Status FlashState::apply(const FlashLogRecord& record) {
   if (const uint32_t replaced = header.replaced(); replaced != 0) {
     const uint32_t value_bytes = header.replaced_value_bytes();
     const uint32_t units = layout.pieces().first_units(header.key_bytes, value_bytes);
-    CUCKOO_TRY(fetch(record.hash));
-    const bool known = removes ? index.remove(record.hash, replaced)
-                               : index.replace(record.hash, replaced, record.position);
+    CUCKOO_ASSIGN_OR_RETURN(const FlashIndex::Fetched& fetched, fetch(record.hash));
+    const bool known = removes ? index.remove(fetched, replaced)
+                               : index.replace(fetched, replaced, record.position);
     const Result<uint64_t> charged =
         is_lost(replaced) ? Result<uint64_t>(uint64_t{0})
                           : charge(record.charged_before, header.key_bytes, value_bytes);
@@ -142,8 +142,8 @@ Status FlashState::apply_drop(const FlashLogRecord& record) {
     }
     const uint32_t units = cut.part_units(std::min<uint64_t>(cut.part_bytes(), total - offset));
     const uint32_t hash = index.part_hash(lsn, static_cast<uint32_t>(offset));
-    CUCKOO_TRY(fetch(hash));
-    if (!index.remove(hash, position) || !may_die(position, units)) {
+    CUCKOO_ASSIGN_OR_RETURN(const FlashIndex::Fetched& fetched, fetch(hash));
+    if (!index.remove(fetched, position) || !may_die(position, units)) {
       return broken;
     }
     CUCKOO_TRY(kill(position, units));
@@ -160,10 +160,10 @@ Status FlashState::apply_collection(std::span<const FlashLogRecord> copies, uint
   }
   for (const FlashLogRecord& copy : copies) {
     const uint32_t units = copy.header.units(layout.unit_bytes());
-    CUCKOO_TRY(fetch(copy.hash));
+    CUCKOO_ASSIGN_OR_RETURN(const FlashIndex::Fetched& fetched, fetch(copy.hash));
     if (layout.locate(copy.header.copied_from()).block != victim ||
         blocks.at(victim).live_units < units ||
-        !index.replace(copy.hash, copy.header.copied_from(), copy.position)) {
+        !index.replace(fetched, copy.header.copied_from(), copy.position)) {
       return corrupt("the copy at unit " + std::to_string(copy.position) +
                      " is of a record that is not there");
     }
@@ -301,11 +301,6 @@ void FlashState::undo_to(size_t number) noexcept {
 // --- checks --------------------------------------------------------------------------------------
 
 std::string FlashState::difference_to(FlashState& other) {
-  for (FlashState* const state : {this, &other}) {
-    if (const Status loaded = state->index.load_all(); !loaded.ok()) {
-      return loaded.error().message;
-    }
-  }
   for (const auto& [what, one, two] :
        {std::tuple("next seq", now.next_lsn, other.now.next_lsn),
         std::tuple("entries", now.heads, other.now.heads),
@@ -332,10 +327,15 @@ std::string FlashState::difference_to(FlashState& other) {
       return "erase block " + std::to_string(block);
     }
   }
-  return index.by_position() == other.index.by_position() ? "" : "index";
+  const Result<FlashIndex::Entries> own = index.by_position();
+  const Result<FlashIndex::Entries> others = other.index.by_position();
+  return !own.ok()                       ? own.error().message
+         : !others.ok()                  ? others.error().message
+         : own.value() == others.value() ? ""
+                                         : "index";
 }
 
-Status FlashState::check() const {
+Status FlashState::check() {
   CUCKOO_TRY(index.check());
   CUCKOO_TRY(blocks.check());
   const auto wrong = [](uint32_t block, const char* what) {

@@ -111,10 +111,7 @@ class FlashState {
     ~Replaying() { set(false); }
 
    private:
-    void set(bool replaying) noexcept {
-      state_.replaying_ = replaying;
-      state_.index.believe(replaying);
-    }
+    void set(bool replaying) noexcept { state_.replaying_ = replaying; }
     FlashState& state_;
   };
 
@@ -124,15 +121,17 @@ class FlashState {
   // memory runs out, the state is poisoned.
   void undo_to(size_t number) noexcept;
 
-  // Returns the first difference to `other`, or an empty text. Loads both indexes.
+  // Returns the first difference to `other`, or an empty text.
   std::string difference_to(FlashState& other);
   // Verifies I7 of store.hpp, the index and the block table. Reads no record.
-  Status check() const;
+  Status check();
 
  private:
-  // Loads the hash's part of the index, because the entry that a change replaces must be in it. A
-  // replay skips this: the digest proves that it was.
-  Status fetch(uint32_t hash) { return replaying_ ? Status() : index.fetch(hash); }
+  // Fetches the hash, because the entry that a change replaces must be in the index. A replay
+  // believes it: the digest proves that it was.
+  Result<FlashIndex::Fetched> fetch(uint32_t hash) {
+    return replaying_ ? FlashIndex::believe(hash) : index.fetch(hash);
+  }
   // Returns `known` unless it is 0. The writer has computed it; a replay has not.
   Result<uint64_t> charge(uint64_t known, size_t key_bytes, uint64_t value_bytes) const {
     return known != 0 ? Result<uint64_t>(known) : layout.charge(key_bytes, value_bytes);

@@ -43,9 +43,6 @@ Status FlashStore::mount() {
   FlashMount mount(state_, log_, anchors_, checkpointer_);
   Status mounted = mount.mount();
   mount_read_bytes_ = log_.read_bytes() - read_before;
-  if (mounted.ok()) {
-    state_.index.share();
-  }
   mounted_ = mounted.ok();
   worn_out_ = mount.worn_out();
   state_.set_poisoned(!mounted.ok());
@@ -108,11 +105,11 @@ std::byte first_of(const FlashLoadedRecord& head) noexcept {
 Result<std::optional<FlashEntry>> FlashStore::look_up(const HashedKey& key, Damaged damaged,
                                                       FlashLoadedRecord* head) {
   std::optional<FlashEntry> found;
-  CUCKOO_TRY(state_.index.fetch(key.hash));
+  CUCKOO_ASSIGN_OR_RETURN(const FlashIndex::Fetched& fetched, state_.index.fetch(key.hash));
   FlashLoadedRecord record;
   Status failed;
   uint32_t damage = 0;
-  state_.index.find(key.hash, [&](uint32_t position) {
+  state_.index.find(fetched, [&](uint32_t position) {
     ++state_.now.stats.record_reads;
     if (Status loaded = log_.load(position, record); !loaded.ok()) {
       failed = std::move(loaded);
@@ -161,10 +158,10 @@ bool is_part(const FlashRecordHeader& header, uint64_t lsn, uint32_t offset) noe
 
 Status FlashStore::load_part(uint64_t lsn, uint32_t offset, FlashLoadedRecord& part) {
   const uint32_t hash = state_.index.part_hash(lsn, offset);
-  CUCKOO_TRY(state_.index.fetch(hash));
+  CUCKOO_ASSIGN_OR_RETURN(const FlashIndex::Fetched& fetched, state_.index.fetch(hash));
   bool found = false;
   Status failed;
-  state_.index.find(hash, [&](uint32_t position) {
+  state_.index.find(fetched, [&](uint32_t position) {
     ++state_.now.stats.record_reads;
     if (Status loaded = log_.load(position, part); !loaded.ok()) {
       failed = std::move(loaded);
@@ -210,11 +207,11 @@ Result<bool> FlashStore::get(const HashedKey& key, std::vector<std::byte>& value
 
 Result<bool> FlashStore::read(FlashEntry& entry, uint32_t hash, std::vector<std::byte>& key,
                               std::vector<std::byte>* value) {
-  CUCKOO_TRY(state_.index.fetch(hash));
+  CUCKOO_ASSIGN_OR_RETURN(const FlashIndex::Fetched& fetched, state_.index.fetch(hash));
   bool found = false;
   FlashLoadedRecord record;
   Status failed;
-  state_.index.find(hash, [&](uint32_t position) {
+  state_.index.find(fetched, [&](uint32_t position) {
     if (Status loaded = log_.load(position, record); !loaded.ok()) {
       failed = std::move(loaded);
       return failed.error().code != ErrorCode::kCorrupt;
@@ -239,11 +236,11 @@ Result<bool> FlashStore::read(FlashEntry& entry, uint32_t hash, std::vector<std:
 }
 
 Result<std::vector<FlashStore::Listed>> FlashStore::entries(Status* damage) {
-  CUCKOO_TRY(state_.index.load_all());
+  CUCKOO_ASSIGN_OR_RETURN(const FlashIndex::Entries entries, state_.index.by_position());
   std::vector<Listed> all;
   all.reserve(state_.now.heads);
   Status first;  // damage
-  for (const auto& [position, hash] : state_.index.by_position()) {
+  for (const auto& [position, hash] : entries) {
     FlashLogRecord head;
     Result<bool> there = log_.read_head(position, head);
     if (there.ok() && there.value() && head.hash == hash) {
@@ -304,11 +301,11 @@ Result<FlashStore::Found> FlashStore::seek(const HashedKey& key) {
 // A part that is lost can be any of its hash.
 Result<uint32_t> FlashStore::place_of_part(uint64_t lsn, uint32_t offset) {
   const uint32_t hash = state_.index.part_hash(lsn, offset);
-  CUCKOO_TRY(state_.index.fetch(hash));
+  CUCKOO_ASSIGN_OR_RETURN(const FlashIndex::Fetched& fetched, state_.index.fetch(hash));
   uint32_t found = 0;
   uint32_t lost = 0;
   Status failed;
-  state_.index.find(hash, [&](uint32_t position) {
+  state_.index.find(fetched, [&](uint32_t position) {
     if (state_.is_lost(position)) {
       lost = position;
       return false;

@@ -17,8 +17,9 @@
 //   record        the bytes of records and block headers
 //   checkpoint    the bytes of checkpoints
 //   blocks        the table of erase blocks: which is free, which is worth collecting
-//   slot_cache    the hash table from keys to positions
-//   index         the slot caches of a store, and the entries that its mount found
+//   slot_cache    a hash table from keys to positions
+//   stored_index, loaded_index    the index of a checkpoint, on the device and in memory
+//   index         that, and the changes since
 //   undo_log      the changes since each mark, so that a roll-back can go back to it
 //   state         the store's memory, made of those above, and the effect of each record on it
 //   log           appending records to the device, reading them back
@@ -147,11 +148,10 @@ class FlashStore {
   Result<std::vector<Listed>> entries(Status* damage = nullptr);
   // Gives the same entries one by one with their keys, until state() changes. Returns false if
   // there are no more, and kCorrupt if some can't be read, after all others.
-  Result<bool> next(FlashScan& scan) {
-    CUCKOO_TRY(load_index());
-    return scan.next({state_, log_});
-  }
-  // Loads all of the index. Call it before you ask index() for its figures or for all entries.
+  Result<bool> next(FlashScan& scan) { return scan.next({state_, log_}); }
+  // All entries of the index, as (position, hash), ascending.
+  Result<FlashIndex::Entries> positions() { return state_.index.by_position(); }
+  // Loads all of the index. Call it before you ask index() for its figures.
   Status load_index() { return state_.index.load_all(); }
   static FlashEntry entry_at(const FlashScan& scan) noexcept;
   // Reads the value of the entry that the scan is at.

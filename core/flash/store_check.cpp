@@ -24,7 +24,6 @@ Status FlashStore::check(const Poll& poll) {
   if (!mounted_ || state_.poisoned()) {
     return invalid("the store is not mounted");
   }
-  CUCKOO_TRY(load_index());
   CUCKOO_TRY(state_.check());
   if (state_.policy.mount_only_reads()) {  // elsewhere a power cut may have left anything
     CUCKOO_TRY(check_bytes(poll));
@@ -92,7 +91,7 @@ Status FlashStore::check_block_bytes(uint32_t block, std::vector<std::byte>& byt
 
 Status FlashStore::check_records(const Poll& poll) {
   constexpr size_t kRecordsBetweenPolls = 256;
-  const FlashIndex::Entries slots = state_.index.by_position();
+  CUCKOO_ASSIGN_OR_RETURN(const FlashIndex::Entries slots, positions());
   Tally tally;
   tally.live.resize(state_.blocks.touched());
   for (size_t i = 0; i < slots.size(); ++i) {

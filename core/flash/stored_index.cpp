@@ -137,6 +137,10 @@ StoredIndex::StoredIndex(const FlashGeometry& geometry, std::vector<FlashIndexPi
 }
 
 Status StoredIndex::read(size_t piece) {
+  if (piece == number_) {
+    return {};
+  }
+  number_ = kNoPiece;
   CUCKOO_TRY(read_(piece, value_));
   piece_.clear();
   CUCKOO_ASSIGN_OR_RETURN(const size_t bytes,
@@ -148,10 +152,12 @@ Status StoredIndex::read(size_t piece) {
       piece_.back().second > limit) {
     return corrupt("piece " + std::to_string(piece) + " of the checkpoint's index is broken");
   }
+  number_ = piece;
   return {};
 }
 
 Status StoredIndex::find(uint32_t hash, std::vector<uint32_t>& positions) {
+  ++searches_;
   const auto add_from = [&](const FlashIndexEntries& entries) {
     const auto first = std::lower_bound(
         entries.begin(), entries.end(), hash,

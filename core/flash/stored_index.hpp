@@ -61,14 +61,18 @@ class StoredIndex {
               FlashIndexEntries rest, Read read);
 
   uint64_t size() const noexcept { return size_; }
-  // Appends the positions with that hash. Reads a piece, seldom two.
+  uint64_t searches() const noexcept { return searches_; }  // calls of find()
+  // Appends the positions with that hash. Reads a piece, seldom two, and none if it is the one that
+  // was read last.
   Status find(uint32_t hash, std::vector<uint32_t>& positions);
   // Returns all entries by position. kCorrupt also if a position is there twice.
   Result<FlashIndexEntries> all();
   size_t memory_bytes() const noexcept;
 
  private:
-  // Reads a piece into piece_.
+  static constexpr size_t kNoPiece = SIZE_MAX;
+
+  // Reads a piece into piece_, if it is not there.
   Status read(size_t piece);
 
   FlashGeometry geometry_;
@@ -78,6 +82,8 @@ class StoredIndex {
   uint64_t size_;
   std::vector<std::byte> value_;
   FlashIndexEntries piece_;
+  size_t number_ = kNoPiece;  // of piece_
+  uint64_t searches_ = 0;
 };
 
 }  // namespace cuckoo::core

@@ -97,8 +97,9 @@ void FlashSurvey::count_live(LiveFlash& live) {
                is_data ? std::min(block.used_units, kFlashHeaderUnits) : block.used_units);
     }
   }
-  live.expect(live.flash().load_index());
-  for (const auto& [position, hash] : live.flash().index().by_position()) {
+  Result<FlashIndex::Entries> entries = live.flash().positions();
+  live.expect(entries.take_status());
+  for (const auto& [position, hash] : entries.value()) {
     std::byte bytes[kMaxFlashRecordHeaderBytes];
     const uint32_t block = position / units_per_block;
     const uint64_t end = geometry_.block_address(block) + geometry_.block_bytes();

@@ -22,7 +22,7 @@ class FlashCollectorTest : public FormattedOnBothDevices {
   void expect_all_there() {
     for (const auto& entry : parts.entries) {
       bool found = false;
-      state.index.find(entry.second.hash, [&](uint32_t position) {
+      state.index.find(must(state.index.fetch(entry.second.hash)), [&](uint32_t position) {
         FlashLoadedRecord loaded;
         EXPECT_STATUS(parts.log.load(position, loaded));
         found = found || text_of(loaded.key) == entry.first;
@@ -49,11 +49,11 @@ TEST_P(FlashCollectorTest, all_collects_what_has_something_dead_and_keeps_what_i
 TEST_P(FlashCollectorTest, I1_a_collection_that_fails_leaves_the_index_alone) {
   half_dead_block(5);
   const uint64_t charged = state.now.charged_units;
-  const FlashIndex::Entries before = state.index.by_position();
+  const FlashIndex::Entries before = must(state.index.by_position());
   ASSERT_STATUS(parts.checkpointer.checkpoint());
   parts.device.cut_after(20, CutMode::kNothing);
   EXPECT_FALSE(parts.collector.collect_all().ok());
-  EXPECT_EQ(state.index.by_position(), before);
+  EXPECT_EQ(must(state.index.by_position()), before);
   EXPECT_EQ(state.now.charged_units, charged);
   EXPECT_TRUE(state.poisoned());
 }
@@ -100,7 +100,7 @@ TEST(FlashCollectorOfDamage, I4_a_block_that_lacks_what_the_index_points_to_is_g
   EXPECT_TRUE(parts.state.is_lost(position));
   for (const auto& [key, record] : parts.entries) {
     bool found = false;
-    parts.state.index.find(record.hash, [&](uint32_t at) {
+    parts.state.index.find(must(parts.state.index.fetch(record.hash)), [&](uint32_t at) {
       FlashLoadedRecord loaded;
       found = parts.log.load(at, loaded).ok() && text_of(loaded.key) == key;
       return found;

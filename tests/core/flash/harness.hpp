@@ -33,6 +33,17 @@ inline FlashGeometry small_geometry(uint32_t sector = 1024, uint32_t per_block =
   return geometry;
 }
 
+// Fetch a hash, and ask or change the index.
+inline bool contains(FlashIndex& index, uint32_t hash, uint32_t position) {
+  return index.contains(must(index.fetch(hash)), position);
+}
+inline bool replace(FlashIndex& index, uint32_t hash, uint32_t from, uint32_t to) {
+  return index.replace(must(index.fetch(hash)), from, to);
+}
+inline bool remove(FlashIndex& index, uint32_t hash, uint32_t position) {
+  return index.remove(must(index.fetch(hash)), position);
+}
+
 // Empty when a scan gives what entries() and read() give; otherwise what differs.
 inline std::string difference_of_scan(FlashStore& store, std::vector<FlashStore::Listed> listed) {
   FlashScan scan;

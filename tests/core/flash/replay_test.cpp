@@ -69,7 +69,7 @@ TEST_P(FlashReplayTest, I1_batches_are_applied_as_they_were_written) {
   writer.put("c", std::string(200, 'c'));
   ASSERT_NO_FATAL_FAILURE(expect_replayed());
   EXPECT_EQ(reader.state.now.heads, 2U);
-  EXPECT_TRUE(reader.state.index.contains(writer.entries["a"].hash, writer.entries["a"].position));
+  EXPECT_TRUE(contains(reader.state.index, writer.entries["a"].hash, writer.entries["a"].position));
 }
 
 TEST_P(FlashReplayTest, I1_goes_on_where_an_earlier_one_ended) {
@@ -140,7 +140,7 @@ TEST_P(FlashReplayTest, I1_a_collection_without_an_end_is_none) {
   writer.copy(a);
   ASSERT_NO_FATAL_FAILURE(expect_refused_or_passed_over("a collection has no end", 1));
   if (bare()) {
-    EXPECT_TRUE(reader.state.index.contains(a.hash, a.position));
+    EXPECT_TRUE(contains(reader.state.index, a.hash, a.position));
     EXPECT_EQ(reader.state.now.stats.collections, 0U);
   }
 }

@@ -59,8 +59,8 @@ TEST_F(FlashStateTest, a_put_a_replacement_and_a_removal) {
   EXPECT_EQ(state.now.heads, 1U);
   EXPECT_EQ(state.now.charged_units, kUnits + 1);
   EXPECT_EQ(live(kBlock), kUnits);
-  EXPECT_TRUE(state.index.contains(7, two.position));
-  EXPECT_FALSE(state.index.contains(7, one.position));
+  EXPECT_TRUE(contains(state.index, 7, two.position));
+  EXPECT_FALSE(contains(state.index, 7, one.position));
 
   ASSERT_STATUS(state.apply(next(FlashRecordType::kTombstone, 7, two.position)));
   EXPECT_EQ(state.now.heads, 0U);
@@ -126,7 +126,7 @@ TEST_F(FlashStateTest, a_collection_moves_what_is_live_and_frees_the_victim) {
   EXPECT_TRUE(fails(state.apply_collection({}, 24), ErrorCode::kCorrupt,
                     "a collection of erase block 24, of 24"));
   ASSERT_STATUS(state.apply_collection({&copy, 1}, kBlock));
-  EXPECT_TRUE(state.index.contains(7, copy.position));
+  EXPECT_TRUE(contains(state.index, 7, copy.position));
   EXPECT_EQ(live(kOther), kUnits);
   EXPECT_EQ(state.blocks.at(kBlock).kind, FlashBlockKind::kFree);
   EXPECT_EQ(state.now.stats.collections, 1U);
@@ -145,7 +145,7 @@ TEST_F(FlashStateTest, S1_equal_calls_give_equal_states) {
   other.append(other.now.streams.hot, record.header, record.position, 77);
   ASSERT_STATUS(other.apply(record));
   EXPECT_EQ(state.difference_to(other), "");
-  other.index.replace(7, record.position, record.position + 1);
+  replace(other.index, 7, record.position, record.position + 1);
   EXPECT_EQ(state.difference_to(other), "index");
 }
 
@@ -157,7 +157,7 @@ TEST_F(FlashStateTest, S2_a_block_stays_while_it_is_written_to_or_in_the_tail_or
   state.now.streams.hot.block = kNoBlock;
   ASSERT_STATUS(state.release_if_dead(kBlock));
   EXPECT_EQ(kind(), FlashBlockKind::kData) << "something is live in it";
-  state.index.remove(7, one.position);
+  remove(state.index, 7, one.position);
   state.blocks.remove_live(kBlock, kUnits);
   state.now.streams.tail_sequence = 1;
   ASSERT_STATUS(state.release_if_dead(kBlock));
@@ -227,7 +227,7 @@ TEST_F(FlashStateTest, S3_undo_gives_the_state_of_each_mark) {
   EXPECT_EQ(state.now.heads, 2U);
   state.undo_to(0);
   EXPECT_EQ(state.now.digest, digest);
-  EXPECT_TRUE(state.index.contains(2, two.position));
+  EXPECT_TRUE(contains(state.index, 2, two.position));
   EXPECT_EQ(state.now.stats.record_reads, 1U) << "reads are not undone";
   EXPECT_EQ(state.undo.marks(), 1U) << "the mark stays";
   state.undo.release(0);

@@ -46,7 +46,7 @@ TEST(FlashStoreCheck, names_the_invariant_that_is_broken) {
        }},
       {"counted",
        [&](auto& peer, auto& store) {
-         peer.index().remove(peer.index().hash_of(bytes_of("key 7")), entry(store));
+         remove(peer.index(), peer.index().hash_of(bytes_of("key 7")), entry(store));
        }},
       {"counted", [](auto& peer, auto&) { ++peer.charged_units(); }},
       {"live units, noted",
