@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/page_row.hpp"
 #include "core/flash/blocks.hpp"
 
 namespace cuckoo::core {
@@ -20,6 +21,13 @@ struct FlashStoreStats {
   uint64_t notes = 0;         // bits that the caller set (FlashStore::note)
 };
 
+// Of a device whose pages are rows, as of the last row that was written. The device counts here, so
+// that a roll-back takes that back, too.
+struct FlashPageRows {
+  PageCount count;
+  uint64_t history = 0;  // a hash of all rows that were ever written, in their order
+};
+
 struct FlashRegisters {
   uint64_t digest = 0;  // of all that was done since the device was formatted
   FlashStreams streams;
@@ -30,6 +38,7 @@ struct FlashRegisters {
   uint64_t checkpoint_id = 0;
   std::vector<uint32_t> checkpoint_blocks;
   FlashStoreStats stats;
+  FlashPageRows rows;
 };
 
 }  // namespace cuckoo::core

@@ -56,7 +56,7 @@ class FlashState {
 
   const FlashPolicy policy;
   FlashLayout layout;
-  FlashUndoLog undo;  // of the members that follow, and of the device's pages
+  FlashUndoLog undo;  // of the members that follow
   FlashBlocks blocks;
   FlashIndex index;
   FlashRegisters now;

@@ -196,7 +196,7 @@ class FlashStore {
   // Forgets that mark and those after it.
   void release(size_t number) noexcept { state_.undo.release(number); }
   size_t marks() const noexcept { return state_.undo.marks(); }
-  // The marks themselves, and where the device notes its own changes.
+  // The marks themselves.
   FlashUndoLog& undo_log() noexcept { return state_.undo; }
   const FlashUndoLog& undo_log() const noexcept { return state_.undo; }
 
@@ -207,6 +207,8 @@ class FlashStore {
   // Sets bits in stats().notes, which undo_to() takes back. The caller stores them with the rest of
   // the figures; the device does not.
   void note(uint64_t bits) noexcept { state_.now.stats.notes |= bits; }
+  // Where a device whose pages are rows counts them. format() and mount() forget it.
+  FlashPageRows& rows() noexcept { return state_.now.rows; }
   const FlashIndex& index() const noexcept { return state_.index; }
   const FlashBlocks& blocks() const noexcept { return state_.blocks; }
   const FlashStreams& streams() const noexcept { return state_.now.streams; }

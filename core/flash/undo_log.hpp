@@ -1,24 +1,23 @@
-// Notes the changes of a flash store and of its device's pages since each mark, so that a roll-back
-// can go back to the mark. A transaction's beginning is a mark, and so is each savepoint.
+// Notes the changes of a flash store since each mark, so that a roll-back can go back to the mark.
+// A transaction's beginning is a mark, and so is each savepoint.
 //
-// The index, the block table and the pages note their changes here, and take one back when
-// FlashUndoLog asks them to. The registers are so small that each mark has a copy of them.
+// The index and the block table note their changes here, and take one back when FlashUndoLog asks
+// them to. The registers are so small that each mark has a copy of them. The device's bytes are
+// their owner's to take back.
 //
 // Invariants
 //   I1  marks nest and are numbered 0, 1, 2 …. Going back to a mark forgets the later ones; that
 //       mark stays. Releasing a mark forgets it and the later ones.
-//   I2  while there is a mark, every change of the index is noted, and every page row that is
-//       written. For a block or a page, the first change after each mark is noted, with its state
-//       before. Without a mark nothing is noted.
-//   I3  changes are taken back from the newest to the oldest. The index, the blocks and the pages
-//       don't depend on one another, so each of them has a list of its own.
+//   I2  while there is a mark, every change of the index is noted. Of a block, the first change
+//       after each mark is noted, with its state before. Without a mark nothing is noted.
+//   I3  changes are taken back from the newest to the oldest. The index and the blocks don't depend
+//       on one another, and their notes have different lengths, so each has a list of its own.
 //   I4  a function that throws std::bad_alloc changed nothing.
 #pragma once
 
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "core/flash/blocks.hpp"
@@ -39,24 +38,16 @@ struct FlashBlockUndo {
   FlashBlock before;
 };
 
-// One change of a page of the device.
-struct FlashPageUndo {
-  uint64_t page;
-  int rows = 0;                          // 1: its row came; -1: its row went
-  std::optional<uint64_t> history = {};  // before its row was written; none: its bytes changed
-};
-
 class FlashUndoLog {
  public:
-  // The place where a block or a page was noted last. It is only a hint, which has_block() and
-  // has_page() verify.
+  // The place where a block was noted last. It is only a hint, which has_block() verifies.
   using Place = uint32_t;
 
   struct Mark {
     int savepoint;         // the caller's number for it
     uint32_t block_count;  // of the device
     FlashRegisters registers;
-    size_t index_changes, block_changes, page_changes;  // that are older
+    size_t index_changes, block_changes;  // that are older
   };
 
   // Returns the mark's number (I1).
@@ -82,26 +73,17 @@ class FlashUndoLog {
       index_changes_.pop_back();
     }
   }
-  // Return whether a change of the block or page was noted since the newest mark. Also true if
-  // nothing is noted.
+  // Returns whether a change of the block was noted since the newest mark. Also true if nothing is
+  // noted.
   bool has_block(uint32_t block, Place place) const noexcept {
     return !noting() || (place >= marks_.back().block_changes && place < block_changes_.size() &&
                          block_changes_[place].block == block);
   }
-  bool has_page(uint64_t page, Place place) const noexcept {
-    return !noting() || (place >= marks_.back().page_changes && place < page_changes_.size() &&
-                         page_changes_[place].page == page && !page_changes_[place].history);
-  }
-  // Call these only while there is a mark.
+  // Call this only while there is a mark.
   Place note(const FlashBlockUndo& change) {
     assert(noting());
     block_changes_.push_back(change);
     return static_cast<Place>(block_changes_.size() - 1);
-  }
-  Place note(const FlashPageUndo& change) {
-    assert(noting());
-    page_changes_.push_back(change);
-    return static_cast<Place>(page_changes_.size() - 1);
   }
 
   // --- taking back (I3). Each calls undo(change) for all since that mark, and forgets them.
@@ -112,10 +94,6 @@ class FlashUndoLog {
   template <class Undo>
   void undo_blocks(size_t number, Undo&& undo) {
     take_back(block_changes_, marks_[number].block_changes, undo);
-  }
-  template <class Undo>
-  void undo_pages(size_t number, Undo&& undo) {
-    take_back(page_changes_, marks_[number].page_changes, undo);
   }
 
   size_t memory_bytes() const noexcept;
@@ -132,7 +110,6 @@ class FlashUndoLog {
   std::vector<Mark> marks_;
   std::vector<FlashIndexUndo> index_changes_;
   std::vector<FlashBlockUndo> block_changes_;
-  std::vector<FlashPageUndo> page_changes_;
 };
 
 }  // namespace cuckoo::core

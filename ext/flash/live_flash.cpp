@@ -39,7 +39,7 @@ void LiveFlash::open(const FlashOptions& options) {
   pages_ = std::make_unique<FlashPages>(store_, options.geometry, options.page_bytes, options.seed);
   pages_->set_clean_bytes(cache_bytes_for(store_.db(), schema()));
   flash_ = std::make_unique<FlashStore>(*pages_, store_options());
-  pages_->note_in(flash_->undo_log());
+  pages_->count_in(flash_->rows());
 }
 
 void LiveFlash::create(const FlashOptions& options) {
@@ -133,7 +133,7 @@ void LiveFlash::reload() {
       open(stored);
       mount(record);
     } else if (!mounted_ || record.state != flash_->state() ||
-               record.page_history != pages_->history() ||
+               record.page_history != pages_->rows().history ||
                record.blocks != pages_->geometry().blocks) {
       mount(record);
     }
@@ -148,7 +148,6 @@ void LiveFlash::mount(const FlashStateRecord& record) {
   marks_lost_ = marks_lost_ || marks() != 0;
   pages_->forget();
   flash_->release(0);
-  pages_->set_rows({record.page_rows, record.page_id_sum}, record.page_history);
   bool followed = false;
   if (mounted_ && !resized && record.state != flash_->state()) {
     mounted_ = false;
@@ -170,6 +169,7 @@ void LiveFlash::mount(const FlashStateRecord& record) {
   }
   expect_state(record);
   flash_->set_stats(record.stats);
+  flash_->rows() = {{record.page_rows, record.page_id_sum}, record.page_history};
   set_flushed();
   mounted_ = true;
 }
@@ -308,7 +308,7 @@ void LiveFlash::check_stored() {
   if (!pending()) {
     const FlashStateRecord record = stored_record(held);
     expect_state(record);
-    if (record.page_history != pages_->history()) {
+    if (record.page_history != pages_->rows().history) {
       throw_if(table(), corrupt("pages of another history than the record's"));
     }
   }
@@ -332,9 +332,9 @@ FlashStateRecord LiveFlash::record() const {
   record.state = flash_->state();
   record.blocks = pages_->geometry().blocks;
   record.entries = flash_->size();
-  record.page_rows = pages_->rows().pages;
-  record.page_id_sum = pages_->rows().index_sum;
-  record.page_history = pages_->history();
+  record.page_rows = pages_->rows().count.pages;
+  record.page_id_sum = pages_->rows().count.index_sum;
+  record.page_history = pages_->rows().history;
   record.stats = flash_->stats();
   return record;
 }
@@ -427,7 +427,7 @@ void LiveFlash::savepoint_released(int number) noexcept {
 
 void LiveFlash::undo(size_t mark) noexcept {
   const bool resized = flash_->undo_log().at(mark).block_count != pages_->geometry().blocks;
-  pages_->undo_to(mark);
+  pages_->undo();
   flash_->undo_to(mark);
   if (resized || flash_->poisoned()) {
     forget_memory();
@@ -439,6 +439,7 @@ void LiveFlash::undo(size_t mark) noexcept {
 void LiveFlash::end_marks() noexcept {
   if (flash_ != nullptr) {
     flash_->release(0);
+    pages_->end_changes();
   }
   marks_lost_ = false;
 }

@@ -66,7 +66,7 @@ size_t FlashPages::memory_bytes() const noexcept {
 FlashPages::OwnedPage FlashPages::make_page(uint64_t index, bool stored) const {
   static_assert(alignof(Page) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
   void* memory = ::operator new(sizeof(Page) + page_bytes_);
-  return OwnedPage(new (memory) Page{index, 0, 0, stored, false, true});
+  return OwnedPage(new (memory) Page{index, 0, stored, false, true});
 }
 
 FlashPages::Page* FlashPages::keep(OwnedPage page) {
@@ -193,10 +193,8 @@ Status FlashPages::read(uint64_t address, std::span<std::byte> out) {
 }
 
 void FlashPages::change(Page* page) {
-  if (undo_ != nullptr && !undo_->has_page(page->index, page->noted)) {
-    page->noted = undo_->note(FlashPageUndo{page->index, 0});
-  }
   if (!page->dirty) {
+    changed_.insert(page->index);
     dirty_.push_back(page->index);
     page->dirty = true;
   }
@@ -250,30 +248,19 @@ Status FlashPages::write(Page* page) {
     if (page->stored) {
       CUCKOO_TRY(store_.pages().erase(id, id));
       page->stored = false;
-      note_row(page->index, -1, {});
+      rows_->count.remove(page->index);
+      rows_->history = history_with(rows_->history, page->index, {});
     }
     return {};
   }
   complement(page->bytes(), page_bytes_, content_.data());
   CUCKOO_TRY(store_.pages().write(id, encode_page_row(content_, id, seed_), page->stored));
-  note_row(page->index, page->stored ? 0 : 1, content_);
+  if (!page->stored) {
+    rows_->count.add(page->index);
+  }
+  rows_->history = history_with(rows_->history, page->index, content_);
   page->stored = true;
   return {};
-}
-
-// Counts a page's row: `rows` is 1 if it was inserted, -1 if it was deleted.
-void FlashPages::note_row(uint64_t index, int rows, std::span<const std::byte> content) {
-  if (undo_ != nullptr && undo_->noting()) {
-    undo_->note(FlashPageUndo{index, rows, history_});
-  }
-  count_rows(index, rows);
-  history_ = history_with(history_, index, content);
-}
-
-void FlashPages::count_rows(uint64_t index, int rows) noexcept {
-  if (rows != 0) {
-    rows > 0 ? rows_.add(index) : rows_.remove(index);
-  }
 }
 
 Status FlashPages::write_dirty() {
@@ -316,24 +303,18 @@ Status FlashPages::check_rows() {
         rows.add(static_cast<uint64_t>(id));
         return store_.poll();
       }));
-  return rows.expect(rows_, "the device");
+  return rows.expect(rows_->count, "the device");
 }
 
 // --- undoing -------------------------------------------------------------------------------------
 
-void FlashPages::undo_to(size_t mark) noexcept {
-  undo_->undo_pages(mark, [this](const FlashPageUndo& change) {
-    if (change.history) {
-      count_rows(change.page, -change.rows);
-      history_ = *change.history;
-    } else if (Page* const page = find(change.page); page != nullptr) {
+void FlashPages::undo() noexcept {
+  for (const uint64_t index : changed_) {
+    if (Page* const page = find(index); page != nullptr) {
       drop(page);
     }
-  });
-  std::erase_if(dirty_, [this](uint64_t index) {
-    const Page* const page = find(index);
-    return page == nullptr || !page->dirty;
-  });
+  }
+  dirty_.clear();
 }
 
 void FlashPages::forget() noexcept {
@@ -342,6 +323,7 @@ void FlashPages::forget() noexcept {
   }
   resident_.clear();
   dirty_.clear();
+  changed_.clear();
   hand_ = 0;
 }
 

@@ -13,8 +13,8 @@
 //       most as many are kept as SQLite's own cache may hold (PRAGMA cache_size), or
 //       kLeastCleanBytes if that is more.
 //   I3  a read of a page without a row allocates nothing.
-//   I4  while there is an undo log, changes of pages and rows are noted there. After undo_to(m), no
-//       page is in memory that changed since mark m, and the rows are counted as they were then.
+//   I4  the rows are counted in the registers of the store, which a roll-back takes back. undo()
+//       drops every page that was changed since end_changes(), because its row may have changed.
 //   I5  a program only clears bits of erased units, as on a real flash chip.
 //   I6  a write to a damaged page makes the page anew, of erased bytes. What else was in it can't
 //       be read anyway: a page reaches into two blocks.
@@ -24,12 +24,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <vector>
 
-#include "core/base/page_row.hpp"
 #include "core/flash/device.hpp"
-#include "core/flash/undo_log.hpp"
+#include "core/flash/registers.hpp"
 #include "ext/table/shadow_store.hpp"
 
 namespace cuckoo {
@@ -59,18 +59,12 @@ class FlashPages final : public FlashDevice {
   Status write_dirty();
 
   // I4
-  void note_in(FlashUndoLog& undo) noexcept { undo_ = &undo; }
-  void undo_to(size_t mark) noexcept;
+  void count_in(FlashPageRows& rows) noexcept { rows_ = &rows; }
+  const FlashPageRows& rows() const noexcept { return *rows_; }
+  void undo() noexcept;
+  void end_changes() noexcept { changed_.clear(); }
   void forget() noexcept;  // drops every page from memory
 
-  // The rows and their history, as of the last write, or as read from the record. The history is a
-  // hash of all rows that were ever written, in their order.
-  const PageCount& rows() const noexcept { return rows_; }
-  uint64_t history() const noexcept { return history_; }
-  void set_rows(const PageCount& rows, uint64_t history) noexcept {
-    rows_ = rows;
-    history_ = history;
-  }
   Status check_rows();  // checks I1 for all rows, and that they are the counted ones
 
   uint64_t sector_reads() const noexcept { return sector_reads_; }
@@ -80,9 +74,8 @@ class FlashPages final : public FlashDevice {
   // A page in memory. Its bytes follow this header.
   struct Page {
     uint64_t index;
-    size_t place;               // in resident_
-    FlashUndoLog::Place noted;  // its last change, in undo_
-    bool stored;                // it has a row
+    size_t place;  // in resident_
+    bool stored;   // it has a row
     bool dirty;
     bool used;  // since the clock's hand came by
 
@@ -119,8 +112,6 @@ class FlashPages final : public FlashDevice {
   void evict() noexcept;
   void change(Page* page);
   Status write(Page* page);
-  void note_row(uint64_t index, int rows, std::span<const std::byte> content);
-  void count_rows(uint64_t index, int rows) noexcept;
 
   ShadowStore& store_;
   FlashGeometry geometry_;
@@ -133,12 +124,10 @@ class FlashPages final : public FlashDevice {
   std::vector<OwnedPage> resident_;
   size_t hand_ = 0;  // of the clock over resident_
   std::vector<uint64_t> dirty_;
+  std::set<uint64_t> changed_;      // I4; the dirty ones, too
   std::vector<std::byte> content_;  // of the row that is written
 
-  FlashUndoLog* undo_ = nullptr;
-
-  PageCount rows_;
-  uint64_t history_ = 0;
+  FlashPageRows* rows_ = nullptr;
   uint64_t sector_reads_ = 0;
 };
 

@@ -22,9 +22,6 @@ std::string undone(FlashUndoLog& log, size_t mark) {
       mark, [&](const FlashIndexUndo& change) { all += "i" + std::to_string(change.hash) + " "; });
   log.undo_blocks(
       mark, [&](const FlashBlockUndo& change) { all += "b" + std::to_string(change.block) + " "; });
-  log.undo_pages(mark, [&](const FlashPageUndo& change) {
-    all += "p" + std::to_string(change.page) + (change.rows == 0 ? " " : "r ");
-  });
   log.release(mark + 1);
   return all;
 }
@@ -59,9 +56,9 @@ TEST(FlashUndoLog, I1_a_released_mark_leaves_its_changes_to_the_one_before) {
   log.note(FlashIndexUndo{1, 0, 1});
   log.mark(1, 16, {});
   log.note(FlashIndexUndo{2, 0, 1});
-  log.note(FlashPageUndo{5, 1, 0});
+  log.note(FlashBlockUndo{5, false, {}});
   log.release(1);
-  EXPECT_EQ(undone(log, 0), "i2 i1 p5r ");
+  EXPECT_EQ(undone(log, 0), "i2 i1 b5 ");
 }
 
 TEST(FlashUndoLog, I2_nothing_is_noted_without_a_mark) {
@@ -69,7 +66,6 @@ TEST(FlashUndoLog, I2_nothing_is_noted_without_a_mark) {
   log.note(FlashIndexUndo{1, 0, 1});
   log.drop_index_change();
   EXPECT_TRUE(log.has_block(7, 0)) << "it need not be noted";
-  EXPECT_TRUE(log.has_page(7, 0));
   log.mark(0, 16, {});
   log.note(FlashIndexUndo{2, 0, 1});
   log.note(FlashBlockUndo{3, false, {}});
@@ -82,7 +78,7 @@ TEST(FlashUndoLog, I2_nothing_is_noted_without_a_mark) {
   EXPECT_EQ(undone(log, 0), "i4 ");
 }
 
-TEST(FlashUndoLog, I2_a_block_and_a_page_are_noted_once_after_each_mark) {
+TEST(FlashUndoLog, I2_a_block_is_noted_once_after_each_mark) {
   FlashUndoLog log;
   log.mark(0, 16, {});
   EXPECT_FALSE(log.has_block(7, 0));
@@ -90,21 +86,13 @@ TEST(FlashUndoLog, I2_a_block_and_a_page_are_noted_once_after_each_mark) {
   EXPECT_TRUE(log.has_block(7, block));
   EXPECT_FALSE(log.has_block(8, block)) << "another block's place";
   EXPECT_FALSE(log.has_block(7, block + 1)) << "no place";
-  EXPECT_FALSE(log.has_page(7, 0));
-  log.note(FlashPageUndo{7, 1, 0});
-  EXPECT_FALSE(log.has_page(7, 0)) << "its row came; its bytes are not noted";
-  const FlashUndoLog::Place page = log.note(FlashPageUndo{7});
-  EXPECT_TRUE(log.has_page(7, page));
-  EXPECT_FALSE(log.has_page(8, page));
   log.mark(1, 16, {});
   EXPECT_FALSE(log.has_block(7, block)) << "before the newest mark";
-  EXPECT_FALSE(log.has_page(7, page));
   log.note(FlashBlockUndo{7, false, {}});
   EXPECT_EQ(undone(log, 1), "b7 ");
   EXPECT_FALSE(log.has_block(7, block)) << "the mark stays, so its next change is the first";
   log.release(1);
   EXPECT_TRUE(log.has_block(7, block));
-  EXPECT_TRUE(log.has_page(7, page));
 }
 
 TEST(FlashUndoLog, I3_what_can_not_be_taken_back_is_noted_still) {
