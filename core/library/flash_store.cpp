@@ -160,14 +160,28 @@ class FlashStore::Impl {
       }
       key.assign(scan.record().key.begin(), scan.record().key.end());
       CUCKOO_TRY(store.value_at(scan, value));
-      const bool goes_on = visit(key, value);
-      if (device.released()) {
-        return Error{ErrorCode::kStorage, "the device was released inside for_each()"};
-      }
-      if (!goes_on) {
-        return {};
+      if (!visit(key, value) || device.released()) {
+        return after_visits();
       }
     }
+  }
+
+  Status for_each_key(const std::function<bool(FlashBytes key)>& visit) {
+    CUCKOO_TRY(usable());
+    const Visit counted(visits_);
+    Status damage;
+    CUCKOO_ASSIGN_OR_RETURN(std::vector<core::FlashStore::Listed> entries, store.entries(&damage));
+    std::vector<std::byte> key;
+    for (auto& [entry, hash] : entries) {
+      Status read = store.read(entry, hash, key, nullptr).take_status();
+      if (!read.ok()) {
+        CUCKOO_TRY(read.error().code == ErrorCode::kCorrupt ? Status() : std::move(read));
+        damage = damage.ok() ? std::move(read) : std::move(damage);
+      } else if (!visit(key) || device.released()) {
+        return after_visits();
+      }
+    }
+    return damage;
   }
 
   const FlashGeometry geometry;
@@ -176,6 +190,13 @@ class FlashStore::Impl {
   std::vector<std::byte> value;  // of a get() into a text
 
  private:
+  // What a walk returns that ends early.
+  Status after_visits() const {
+    return device.released()
+               ? Status(Error{ErrorCode::kStorage, "the device was released inside for_each()"})
+               : Status();
+  }
+
   class Visit {
    public:
     explicit Visit(unsigned& count) noexcept : count_(count) { ++count_; }
@@ -311,6 +332,13 @@ Status FlashStore::for_each(const std::function<bool(FlashBytes key, FlashBytes 
   CUCKOO_TRY(impl != nullptr ? Status() : holds_none());
   CUCKOO_TRY(visit != nullptr ? Status() : invalid("no function; expected one to call"));
   return impl->for_each(visit);
+}
+
+Status FlashStore::for_each_key(const std::function<bool(FlashBytes key)>& visit) {
+  const std::shared_ptr<Impl> impl = impl_;
+  CUCKOO_TRY(impl != nullptr ? Status() : holds_none());
+  CUCKOO_TRY(visit != nullptr ? Status() : invalid("no function; expected one to call"));
+  return impl->for_each_key(visit);
 }
 
 // --- changing ------------------------------------------------------------------------------------

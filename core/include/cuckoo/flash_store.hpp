@@ -175,6 +175,8 @@ class FlashStore {
   // store, which refuses changes with kInvalid. The arguments of `visit` are valid until it
   // returns. O(E log E), and O(V) each.
   Status for_each(const std::function<bool(FlashBytes key, FlashBytes value)>& visit);
+  // Does the same without the values, of which it reads an eighth of a block at most. O(E) memory.
+  Status for_each_key(const std::function<bool(FlashBytes key)>& visit);
 
   // --- changing. O(V) on average; a collection or a checkpoint, O(E), comes now and then.
   // Inserts or replaces.

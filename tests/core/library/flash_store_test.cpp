@@ -119,6 +119,7 @@ TEST(LibraryFlashStore, G4_without_a_store_answers_so) {
     EXPECT_TRUE(fails(store.get("a", text), ErrorCode::kInvalid, expected));
     EXPECT_TRUE(fails(store.contains("a"), ErrorCode::kInvalid, expected));
     EXPECT_TRUE(fails(store.for_each(nullptr), ErrorCode::kInvalid, expected));
+    EXPECT_TRUE(fails(store.for_each_key(nullptr), ErrorCode::kInvalid, expected));
     for (const Status& status : {store.clear(), store.collect(), store.sync(), store.check()}) {
       EXPECT_EQ(status.error().message, "this object " + expected);
     }
@@ -170,6 +171,41 @@ TEST(LibraryFlashStore, a_visit_reads_and_refuses_changes) {
     return true;
   }));
   EXPECT_FALSE(store.holds_store());  // NOLINT(bugprone-use-after-move)
+}
+
+// It reads the first record of each entry, and no further one of a long value.
+TEST(LibraryFlashStore, keys_are_visited_without_their_values) {
+  FlashStore store = in_memory();
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_STATUS(store.put(std::to_string(i), std::string(i % 2 == 0 ? 500 : 10, 'v')));
+  }
+  ASSERT_TRUE(must(store.remove("3")));
+  ASSERT_STATUS(store.put("5", "newest"));
+  std::vector<std::string> keys;
+  ASSERT_STATUS(store.for_each([&](FlashBytes key, FlashBytes) {
+    keys.emplace_back(key.text());
+    return true;
+  }));
+  EXPECT_EQ(keys.back(), "5");
+  size_t visited = 0;
+  ASSERT_STATUS(store.for_each_key([&](FlashBytes key) {
+    EXPECT_EQ(key.text(), keys[visited]);
+    EXPECT_TRUE(must(store.get(key)).has_value());
+    EXPECT_TRUE(fails(store.put("x", ""), ErrorCode::kInvalid, "inside for_each()"));
+    ++visited;
+    return true;
+  }));
+  EXPECT_EQ(visited, 19U);
+  ASSERT_STATUS(store.for_each_key([&](FlashBytes) { return --visited > 9; }));
+  EXPECT_EQ(visited, 9U);
+  EXPECT_THROW((void)store.for_each_key([](FlashBytes) -> bool { throw 1; }), int);
+  EXPECT_TRUE(fails(store.for_each_key(nullptr), ErrorCode::kInvalid, "no function"));
+  std::unique_ptr<FlashDevice> device;
+  EXPECT_TRUE(fails(store.for_each_key([&](FlashBytes) {
+    device = store.release();
+    return true;
+  }),
+                    ErrorCode::kStorage, "released"));
 }
 
 TEST(LibraryFlashStore, a_device_that_is_released_in_a_visit_ends_it) {
@@ -253,6 +289,13 @@ TEST_F(LibraryFlashDamage, costs_its_entries_and_is_mended_by_a_put) {
     ++visited;
     EXPECT_EQ(model[std::string(key.text())], value.text());
     return true;
+  }),
+                    ErrorCode::kCorrupt));
+  EXPECT_EQ(visited, model.size() - 1);
+  visited = 0;
+  EXPECT_TRUE(fails(store.for_each_key([&](FlashBytes key) {
+    EXPECT_NE(key.text(), "key 77");
+    return ++visited > 0;
   }),
                     ErrorCode::kCorrupt));
   EXPECT_EQ(visited, model.size() - 1);
