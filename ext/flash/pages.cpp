@@ -74,6 +74,9 @@ FlashPages::Page* FlashPages::keep(OwnedPage page) {
   if (chunk == nullptr) {
     chunk = std::make_unique<Chunk>();
   }
+  if (undone_) {
+    changed_.insert(page->index);
+  }
   if ((resident_.size() - dirty_.size()) * page_bytes_ >= clean_bytes_) {
     evict();
   }
@@ -314,7 +317,9 @@ void FlashPages::undo() noexcept {
       drop(page);
     }
   }
+  changed_.clear();
   dirty_.clear();
+  undone_ = true;
 }
 
 void FlashPages::forget() noexcept {

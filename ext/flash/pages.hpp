@@ -14,7 +14,8 @@
 //       kLeastCleanBytes if that is more.
 //   I3  a read of a page without a row allocates nothing.
 //   I4  the rows are counted in the registers of the store, which a roll-back takes back. undo()
-//       drops every page that was changed since end_changes(), because its row may have changed.
+//       drops every page that may hold what a roll-back takes back: those that were changed since
+//       end_changes() and, after another undo(), those that were read.
 //   I5  a program only clears bits of erased units, as on a real flash chip.
 //   I6  a write to a damaged page makes the page anew, of erased bytes. What else was in it can't
 //       be read anyway: a page reaches into two blocks.
@@ -62,7 +63,10 @@ class FlashPages final : public FlashDevice {
   void count_in(FlashPageRows& rows) noexcept { rows_ = &rows; }
   const FlashPageRows& rows() const noexcept { return *rows_; }
   void undo() noexcept;
-  void end_changes() noexcept { changed_.clear(); }
+  void end_changes() noexcept {
+    changed_.clear();
+    undone_ = false;
+  }
   void forget() noexcept;  // drops every page from memory
 
   Status check_rows();  // checks I1 for all rows, and that they are the counted ones
@@ -124,7 +128,8 @@ class FlashPages final : public FlashDevice {
   std::vector<OwnedPage> resident_;
   size_t hand_ = 0;  // of the clock over resident_
   std::vector<uint64_t> dirty_;
-  std::set<uint64_t> changed_;      // I4; the dirty ones, too
+  std::set<uint64_t> changed_;      // I4: what the next undo() drops; the dirty ones, too
+  bool undone_ = false;             // since end_changes()
   std::vector<std::byte> content_;  // of the row that is written
 
   FlashPageRows* rows_ = nullptr;
