@@ -66,6 +66,18 @@ TEST_F(FlashCare, savepoints_of_every_depth_come_back) {
   db.run("INSERT INTO kv(kv) VALUES ('check')");
 }
 
+TEST_F(FlashCare, a_page_that_was_read_between_two_roll_backs_goes_with_the_second) {
+  QuickDatabase db(file());
+  fill(db, 10, 10, "seed = 1");
+  db.run(
+      "BEGIN; INSERT INTO kv VALUES (11, 'x'); SAVEPOINT a; INSERT INTO kv VALUES (12, 'y');"
+      "ROLLBACK TO a");
+  db.gives("SELECT value FROM kv WHERE key = 11", "x");
+  db.run("ROLLBACK; INSERT INTO kv VALUES (13, 'z')");  // in the place of key 11
+  db.gives("SELECT key FROM kv WHERE key > 10", "13");
+  db.run("INSERT INTO kv(kv) VALUES ('check')");
+}
+
 TEST_F(FlashCare, a_create_that_is_undone_writes_nothing) {
   QuickDatabase db(file());
   db.run(
