@@ -96,6 +96,8 @@ class FlashIndex {
       loaded_->slots().prefetch(hash);
     }
   }
+  // Returns whether fetch() reads the device.
+  bool is_stored() const noexcept { return stored_ != nullptr; }
   // Returns all entries as (position, hash), ascending, so that a caller that reads their records
   // reads the device once.
   using Entry = FlashIndexEntry;

@@ -58,21 +58,28 @@ Status FlashScan::Block::expect_intact(std::span<const std::byte> bytes, uint32_
 }
 
 // `head`: the head of record_, verified.
-bool FlashScan::Block::is_live(const FlashIndex& index, const FlashIndexEntries& entries,
-                               std::span<const std::byte> head) const {
+Result<bool> FlashScan::Block::is_live(FlashIndex& index, const FlashIndexEntries& entries,
+                                       std::span<const std::byte> head) const {
   const FlashRecordHeader& header = record_.header;
   const bool part = header.type == FlashRecordType::kPart;
   if (!part && !header.is_entry()) {
     return false;
   }
-  const FlashIndexEntry entry{position_, part ? index.part_hash(header.lsn, header.offset())
-                                              : index.hash_of(key_in(header, head))};
-  return !block_.has_dead() || std::binary_search(entries.begin(), entries.end(), entry);
+  if (!block_.has_dead()) {
+    return true;
+  }
+  const uint32_t hash =
+      part ? index.part_hash(header.lsn, header.offset()) : index.hash_of(key_in(header, head));
+  if (!entries.empty()) {
+    return std::binary_search(entries.begin(), entries.end(), FlashIndexEntry{position_, hash});
+  }
+  CUCKOO_ASSIGN_OR_RETURN(const FlashIndex::Fetched& fetched, index.fetch(hash));
+  return index.contains(fetched, position_);
 }
 
 Result<bool> FlashScan::Block::next(const Source& from, FlashIndexEntries& entries) {
   const FlashLayout& layout = from.state.layout;
-  if (block_.has_dead()) {
+  if (block_.has_dead() && from.state.index.is_stored()) {
     CUCKOO_TRY(list(from, entries));
   }
   while (live_units_ > 0) {
@@ -99,7 +106,8 @@ Result<bool> FlashScan::Block::next(const Source& from, FlashIndexEntries& entri
     const std::span<const std::byte> head = whole.first(header->head_bytes());
     if (block_.has_dead() || !header->is_entry()) {
       CUCKOO_TRY(expect_intact(head, offset));
-      if (!is_live(from.state.index, entries, head)) {
+      CUCKOO_ASSIGN_OR_RETURN(const bool live, is_live(from.state.index, entries, head));
+      if (!live) {
         continue;
       }
     }

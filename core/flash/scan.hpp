@@ -2,7 +2,8 @@
 // the store.
 //
 // The hot stream is in LSN order. So the scan reads its blocks one after the other, once each. If
-// something in a block is dead, the scan lists the index once, to see which records are live. The
+// something in a block is dead, the scan asks the index which of the block's records are live. It
+// first lists the index if that is still on the device, because to fetch each would cost more. The
 // cold stream has the records that collections moved, in no order. So the scan first lists these,
 // and sorts the list by LSN. Then it merges them with the hot ones, and reads each by itself. For
 // example, if the hot stream has the LSNs 5 and 9, and the cold one 7 and 2, the scan gives 2, 5,
@@ -68,8 +69,8 @@ class FlashScan {
    private:
     Status load(const Source& from, uint32_t offset, size_t bytes, std::span<const std::byte>& out);
     Status expect_intact(std::span<const std::byte> bytes, uint32_t offset) const;
-    bool is_live(const FlashIndex& index, const FlashIndexEntries& entries,
-                 std::span<const std::byte> head) const;
+    Result<bool> is_live(FlashIndex& index, const FlashIndexEntries& entries,
+                         std::span<const std::byte> head) const;
     Error lacks_units() const;
 
     uint32_t number_ = 0;
@@ -104,7 +105,7 @@ class FlashScan {
   uint64_t hot_lsn_ = 0;    // of the record that it is at
   std::vector<Cold> cold_;  // by LSN
   size_t next_cold_ = 0;
-  // Of the whole index, by position; empty before a block with something dead, and before damage.
+  // Of the whole index, by position. Empty until it is needed.
   FlashIndexEntries entries_;
 
   FlashLoadedRecord record_;
