@@ -175,7 +175,9 @@ class FlashStore::Impl {
     for (auto& [entry, hash] : entries) {
       Status read = store.read(entry, hash, key, nullptr).take_status();
       if (!read.ok()) {
-        CUCKOO_TRY(read.error().code == ErrorCode::kCorrupt ? Status() : std::move(read));
+        if (read.error().code != ErrorCode::kCorrupt) {
+          return read;
+        }
         damage = damage.ok() ? std::move(read) : std::move(damage);
       } else if (!visit(key) || device.released()) {
         return after_visits();
