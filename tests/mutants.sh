@@ -89,8 +89,9 @@ run() {
 # own_filter file: the suites of the source's own test files.
 own_filter() {
   local tests=tests/${1%.*}
-  { cat "$tests"*_test.cpp 2>/dev/null || true; } |
-    sed -nE 's/^(TYPED_)?TEST(_[FP])?\(([A-Za-z0-9]+),.*/\3.*:*\/\3.*:\3\/*/p' | sort -u | paste -sd:
+  { cat "$tests"*_test.cpp "$tests"*.test 2>/dev/null || true; } |
+    sed -nE 's/^(TYPED_)?TEST(_[FP])?\(([A-Za-z0-9]+),.*/\3.*:*\/\3.*:\3\/*/p; s/^# ([A-Za-z0-9]+)[.].*/\1.*/p' |
+    sort -u | paste -sd:
 }
 
 find_it() {
