@@ -20,17 +20,6 @@ double figure(Database& db, const std::string& column) { return std::stod(info(d
 
 // --- options ---------------------------------------------------------------------------------
 
-TEST(BloomOption, not_given_has_its_default) {
-  Database db;
-  db.run("CREATE VIRTUAL TABLE f USING bloom_filter");
-  db.gives(
-      "SELECT kind, capacity, fpr, items, generations, generation_items, load_factor,"
-      " fpr_now, fingerprint_bits, hashes FROM filter_info('f')",
-      "bloom_filter|1000|0.001|0|1|0|0.0|0.0|NULL|10");
-  db.gives("SELECT value FROM f_config WHERE key IN ('kind', 'growth') ORDER BY key", "on,2");
-  db.gives("SELECT name FROM pragma_table_xinfo('f')", "key,count,f");
-}
-
 TEST(BloomOption, standard_has_the_size_of_the_formula) {
   for (const double rate : {0.25, 0.03, 0.01, 1e-3, 1e-4, 1e-6, 0x1p-30}) {
     for (const int64_t capacity : {1000, 1'000'000, 100'000'000}) {
@@ -59,30 +48,6 @@ TEST(BloomOption, blocked_stays_below_the_bits_promised) {
       EXPECT_LE(figure(db, "bits_per_key"), bits * 1.025) << rate << ", " << capacity;
       EXPECT_EQ(static_cast<int>(figure(db, "hashes")) % 8, 0);
     }
-  }
-}
-
-TEST(BloomOption, bits_per_key_and_hashes_are_taken_as_given) {
-  const std::tuple<const char*, double, const char*> cases[] = {
-      {"bits_per_key = 10", 10, "7"},
-      {"bits_per_key = 10, hashes = 3", 10, "3"},
-      {"bits_per_key = 1", 1, "1"},
-      {"bits_per_key = 12.5", 12.5, "9"},
-      {"bits_per_key = 128", 128, "64"},
-      {"hashes = 7", 7 / std::log(2), "7"},
-      {"hashes = 1", 1 / std::log(2), "1"},
-      {"hashes = 64", 64 / std::log(2), "64"},
-      {"layout = blocked, bits_per_key = 16", 16, "16"},
-      {"counting = on, bits_per_key = 10, hashes = 4", 40, "4"},
-  };
-  for (const auto& [options, bits, hashes] : cases) {
-    Database db;
-    db.run(create(std::string(options) + ", capacity = 1e4"));
-    EXPECT_NEAR(figure(db, "bits_per_key"), bits, bits / 100) << options;
-    EXPECT_EQ(info(db, "hashes"), hashes) << options;
-    db.run("INSERT INTO f VALUES ('a'), ('b')");
-    EXPECT_EQ(db.list("SELECT key FROM f WHERE key IN ('a', 'b')"), "a,b") << options;
-    check(db);
   }
 }
 
@@ -179,34 +144,6 @@ TEST(BloomOption, capacity_of_billions_is_instant_and_small) {
   }
 }
 
-// More than 2^32 cells: positions are 64-bit numbers.
-TEST(BloomOption, capacity_beyond_two_to_the_32_bits_keeps_its_keys_in_pages) {
-  TemporaryFolder folder;
-  QuickDatabase db(folder.file("large.db"));
-  db.run(create("capacity = 1e9, fpr = 0.001, seed = 1, growth = off"));
-  db.run("INSERT INTO f " + numbers(1, 300));
-  db.run("INSERT INTO f " + numbers(301, 600));
-  EXPECT_EQ(present(db, 1, 600), 600);
-  EXPECT_EQ(present(db, 601, 20600), 0);
-  QuickDatabase other(folder.file("large.db"));
-  EXPECT_EQ(present(other, 1, 600), 600);
-}
-
-TEST(BloomOption, seed_of_takes_seed_and_hash) {
-  Database db;
-  db.run("CREATE VIRTUAL TABLE c USING cuckoo_filter(seed = 77)");
-  db.run(create("seed_of = c"));
-  db.gives("SELECT value FROM f_config WHERE key = 'seed'", "77");
-  db.run("CREATE VIRTUAL TABLE d USING cuckoo_filter(seed_of = f)");
-  db.gives("SELECT value FROM d_config WHERE key = 'seed'", "77");
-  db.run(create("hash = murmur2, seed = 5", "old"));
-  db.run(create("hash = murmur2, seed_of = old", "old2"));
-  db.gives("SELECT value FROM old2_config WHERE key = 'seed'", "5");
-  db.refuses(create("seed_of = old", "g"), {"seed_of", "murmur2"});
-  db.refuses(create("hash = murmur2, seed_of = f", "g"), {"seed_of", "murmur2"});
-  db.refuses("CREATE VIRTUAL TABLE g USING cuckoo_filter(seed_of = old)", {"seed_of", "murmur2"});
-}
-
 // --- all kinds -------------------------------------------------------------------------------
 
 class AnyBloom : public testing::TestWithParam<const char*> {
@@ -222,54 +159,6 @@ constexpr const char* kLayouts[] = {"standard", "blocked", "counting"};
 INSTANTIATE_TEST_SUITE_P(Layouts, AnyBloom,
                          testing::Values("layout = standard", "layout = blocked", "counting = on"),
                          [](const auto& info) { return kLayouts[info.index]; });
-
-TEST_P(AnyBloom, is_asked_in_every_form) {
-  db.run(with("key, seed = 1, fpr = 1e-6"));
-  db.run("INSERT INTO f VALUES ('a'), ('b'), (1), (2.5), (x'00ff'), ('')");
-  db.run("CREATE TABLE t(v); INSERT INTO t VALUES ('a'), ('z'), (1.0), (NULL), (2.5), ('1')");
-  db.gives("SELECT key FROM f WHERE key = 'a'", "a");
-  db.gives_each("SELECT 1 FROM f WHERE key {}",
-                {"= 'z' => none", "IS 'b' => 1", "= NULL => none", "IS NULL => none"});
-  db.gives("SELECT key FROM f WHERE key IN ('a', 'q', 1.0, '')", "1.0,,a");
-  db.gives("SELECT v FROM t JOIN f ON f.key = v", "a,1.0,2.5");
-  db.gives("SELECT v FROM t LEFT JOIN f ON f.key = v WHERE f.key IS NULL", "z,NULL,1");
-  db.gives("SELECT v FROM t WHERE EXISTS (SELECT 1 FROM f WHERE key = v)", "a,1.0,2.5");
-  db.gives("SELECT v FROM t WHERE NOT EXISTS (SELECT 1 FROM f WHERE key = v)", "z,NULL,1");
-  db.gives("SELECT count(*) FROM f WHERE key = 'a' OR key = 'b' OR key = 'c'", 2);
-  db.gives("SELECT filter_contains('f', v) FROM t", "1,0,1,NULL,1,0");
-  db.gives("SELECT count FROM f WHERE key = x'00ff'", "1");
-  db.gives("SELECT count(*) FROM f", "6");
-  for (const char* sql :
-       {"SELECT * FROM f", "SELECT 1 FROM t WHERE v IN f",
-        "SELECT 1 FROM t WHERE v IN (SELECT key FROM f)", "SELECT 1 FROM f WHERE key LIKE 'a%'",
-        "SELECT 1 FROM f WHERE key > 'a'"}) {
-    db.refuses(sql, {"f", "can't list"});
-  }
-  db.refuses("SELECT 1 FROM f WHERE key = 'A' COLLATE NOCASE", {"BINARY"});
-  check(db);
-}
-
-TEST_P(AnyBloom, takes_the_keys_type) {
-  db.run(with("k INTEGER, fpr = 1e-6"));
-  db.run("INSERT INTO f VALUES ('7'), (8.0), ('x')");
-  db.gives("SELECT typeof(k) || k FROM f WHERE k IN (7, 8)", "integer7,integer8");
-  db.gives("SELECT filter_contains('f', '7'), filter_contains('f', '8.0')", "1|1");
-  db.gives("SELECT filter_contains('f', x'37')", 0);
-  db.refuses("INSERT INTO f VALUES (NULL)", SQLITE_CONSTRAINT, {"f.k", "NULL"});
-  db.gives("INSERT OR IGNORE INTO f VALUES (NULL), (9); SELECT filter_contains('f', 9)", 1);
-}
-
-// A set does not count a key again that is there. A multiset counts one more.
-TEST_P(AnyBloom, counts_adds_of_what_was_not_there) {
-  db.run(with("seed = 1, fpr = 1e-6"));
-  db.run("INSERT INTO f " + numbers(1, 500));
-  db.run("INSERT INTO f " + numbers(1, 500));
-  db.gives("INSERT INTO f VALUES (1), (1), (501); SELECT changes()", 3);
-  db.gives("SELECT count(*) FROM f", counting() ? 1003 : 501);
-  EXPECT_EQ(info(db, "items"), counting() ? "1003" : "501");
-  db.gives("SELECT count FROM f WHERE key = 1", counting() ? "4" : "1");
-  check(db);
-}
 
 // The rate is so high that many new keys look like keys that came before.
 TEST_P(AnyBloom, count_is_the_same_for_everybody_and_stays) {
@@ -356,27 +245,6 @@ TEST_P(AnyBloom, without_growth_takes_its_capacity_and_then_is_full) {
   }
 }
 
-TEST_P(AnyBloom, that_is_full_undoes_the_statement_only) {
-  TemporaryFolder folder;
-  QuickDatabase one(folder.file("f.db"));
-  one.run(with("growth = off, capacity = 300, seed = 3"));
-  one.run("BEGIN; INSERT INTO f {}; SAVEPOINT s", numbers(1, 200));
-  const int64_t before = one.number("SELECT count(*) FROM f");
-  one.refuses("INSERT INTO f " + numbers(201, 5000), {"full: f"});
-  one.gives("SELECT count(*) FROM f", before);
-  EXPECT_LE(present(one, 201, 5000), 20);
-  one.refuses("INSERT OR IGNORE INTO f " + numbers(201, 5000), {"full: f"});
-  one.run("INSERT INTO f {}; RELEASE s; COMMIT", numbers(201, 300));
-  EXPECT_EQ(present(one, 1, 300), 300);
-  check(one);
-  one.run("INSERT INTO f(f) VALUES ('clear'); INSERT INTO f " + numbers(1001, 1300));
-  EXPECT_EQ(present(one, 1001, 1300), 300);
-  EXPECT_LE(present(one, 1, 300), 5);
-  QuickDatabase other(folder.file("f.db"));
-  EXPECT_EQ(present(other, 1001, 1300), 300);
-  check(other);
-}
-
 // Whether keys come row by row or in bulk, the rate holds until the filter says that it is full.
 TEST_P(AnyBloom, that_is_full_has_the_rate_asked) {
   for (const bool bulk : {false, true}) {
@@ -416,45 +284,6 @@ TEST_P(AnyBloom, commands_with_growth) {
   EXPECT_EQ(info(db, "capacity"), "100");
   EXPECT_EQ(info(db, "items"), "0");
   check(db);
-}
-
-TEST_P(AnyBloom, commands_that_can_not_be) {
-  db.run(with("seed = 1, capacity = 100, growth = off"));
-  db.run("INSERT INTO f VALUES (1), (2)");
-  const std::vector<Row> before = shadow_rows(db, "f");
-  db.refuses("INSERT INTO f(f) VALUES ('rebuild')", {"f", "growth = on"});
-  db.refuses("INSERT INTO f(f, key) VALUES ('resize', 500)", {"growth = on"});
-  db.refuses("INSERT INTO f(f, key) VALUES ('resize', 0)", {"resize", "2^40"});
-  db.refuses("INSERT INTO f(f) VALUES ('rotate')", {"f", "generations"});
-  db.refuses("INSERT INTO f(f) VALUES ('merge')", {"merge", "image"});
-  db.refuses("INSERT INTO f(f) VALUES ('import')", {"import", "filter_export"});
-  db.refuses("INSERT INTO f(f, key) VALUES ('clear', 1)", {"clear", "argument"});
-  db.refuses(
-      "INSERT INTO f(f) VALUES ('optimize')",
-      {"optimize", "check", "clear", "delete", "import", "merge", "rebuild", "resize", "rotate"});
-  db.refuses("UPDATE f SET f = 'clear' WHERE key = 1", {"INSERT"});
-  EXPECT_EQ(shadow_rows(db, "f"), before);
-  check(db);
-}
-
-TEST_P(AnyBloom, is_undone_by_roll_backs) {
-  db.run(with("seed = 1, capacity = 200"));
-  db.run("INSERT INTO f " + numbers(1, 100));
-  db.run(
-      "BEGIN; INSERT INTO f {}; SAVEPOINT a; INSERT INTO f {}; INSERT INTO f(f) VALUES ('clear');"
-      " INSERT INTO f VALUES (9999)",
-      numbers(101, 200), numbers(201, 3000));
-  db.gives("SELECT count(*) FROM f", 1);
-  db.run("ROLLBACK TO a");
-  EXPECT_EQ(present(db, 1, 200), 200);
-  db.gives("SELECT count(*) FROM f", 200);
-  EXPECT_LE(present(db, 201, 3000), 15);
-  db.run("ROLLBACK");
-  EXPECT_EQ(present(db, 1, 100), 100);
-  db.gives("SELECT count(*) FROM f", 100);
-  EXPECT_LE(present(db, 101, 3000), 5);
-  check(db);
-  db.gives("PRAGMA integrity_check", "ok");
 }
 
 TEST_P(AnyBloom, is_byte_for_byte_what_the_statements_make_it) {

@@ -55,20 +55,6 @@ TEST_F(Changes, bring_copies_up_to_date) {
   }
 }
 
-TEST_F(Changes, mark_is_null_or_a_blob_and_stands_in_filter_info) {
-  db.gives("SELECT typeof(filter_mark('o'))", "blob");
-  db.gives("SELECT typeof(filter_mark('main.o'))", "blob");
-  db.run("CREATE VIRTUAL TABLE fixed USING bloom_filter(growth = off)");
-  db.gives("SELECT typeof(filter_mark('fixed'))", "blob");
-  db.gives("SELECT mark = lower(hex(filter_mark('o'))) FROM filter_info('o')", 1);
-  db.gives("SELECT mark = lower(hex(filter_mark('o'))) FROM filter_info(filter_export('o'))", 1);
-  db.gives("SELECT mark FROM filter_info((SELECT cuckoo_build(1)))", "NULL");
-  db.run("CREATE VIRTUAL TABLE none USING bloom_filter(hash = 'murmur2')");
-  db.gives("SELECT filter_mark('none')", "NULL");
-  db.refuses("SELECT filter_mark('nothing')", {"nothing"});
-  db.refuses("SELECT filter_mark(NULL)", {"filter_mark", "name"});
-}
-
 TEST_F(Changes, arguments_that_are_none_are_refused) {
   const std::string mark = mark_of(db, "o");
   db.refuses("SELECT filter_changes('o', 'abc')", {"filter_changes", "mark", "BLOB"});
@@ -221,12 +207,6 @@ TEST_F(Changes, of_keys_that_could_mean_others_are_refused) {
   db.refuses(command("t", "apply", changes_of(db, "u", middle)),
              {"t: apply: the changes", "INTEGER"});
   EXPECT_EQ(mark_of(db, "t"), middle);
-}
-
-TEST_F(Changes, are_refused_where_triggers_keep_the_filter) {
-  db.run("CREATE TABLE s(v); INSERT INTO s VALUES (1)");
-  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(key, source = s(v), triggers = on)");
-  db.refuses(command("f", "apply", "x'00'"), {"f: apply would lose keys"});
 }
 
 TEST_F(Changes, another_connection_and_a_reopened_one_see_the_mark) {
@@ -592,25 +572,6 @@ TEST_F(Changes, repair_a_copy_though_as_many_items_come_as_go) {
   check(one, "c");
 }
 
-TEST_F(Changes, copy_of_an_empty_set_that_grows_keeps_its_hashes) {
-  db.run("CREATE VIRTUAL TABLE grows USING bloom_filter(capacity = 5000)");
-  db.run("CREATE VIRTUAL TABLE c USING bloom_filter(capacity = 10)");
-  db.run(command("c", "import", "filter_export('grows', 'hashes')"));
-  db.run("INSERT INTO grows " + numbers(1, 1000));
-  db.run(command("c", "apply", "filter_changes('grows', filter_mark('c'))"));
-  db.run("INSERT INTO c {}; INSERT INTO c(c) VALUES ('rebuild')", numbers(1001, 9000));
-  EXPECT_EQ(present(db, 1, 9000, "c"), 9000);
-}
-
-TEST_F(Changes, of_legacy_filters_are_their_image) {
-  for (const char* table : {"old", "new"}) {
-    db.run("CREATE VIRTUAL TABLE {} USING bloom_filter(hash = 'murmur2')", table);
-  }
-  db.run("INSERT INTO old VALUES ('a'), ('b')");
-  db.run("INSERT INTO new(new, key) SELECT 'apply', filter_changes('old', filter_mark('new'))");
-  db.gives("SELECT count(*) FROM new", 2);
-}
-
 TEST(ChangesBytes, equal_statements_leave_equal_rows) {
   std::string dumps[2];
   for (std::string& dump : dumps) {
@@ -633,26 +594,6 @@ TEST(ChangesBytes, equal_statements_leave_equal_rows) {
     }
   }
   EXPECT_EQ(dumps[0], dumps[1]);
-}
-
-// A copy that got an image without hashes has none. One with hashes brings them, also if the copy
-// has its mark.
-TEST(ChangesWithHashes, bring_hashes_to_a_copy_that_lost_them) {
-  Database db;
-  db.run(
-      "CREATE VIRTUAL TABLE o USING cuckoo_filter(k, capacity = 500, seed = 1);"
-      "CREATE VIRTUAL TABLE c USING cuckoo_filter(k, capacity = 500, seed_of = o)");
-  db.run("INSERT INTO o {}; INSERT INTO c(c, k) VALUES ('apply', filter_export('o'))",
-         numbers(1, 400));
-  db.refuses("INSERT INTO c(c) VALUES ('rebuild')", {"c"});
-  db.gives("SELECT filter_mark('o') = filter_mark('c')", 1);
-  db.run("INSERT INTO c(c, k) VALUES ('apply', filter_export('o'))");
-  db.refuses("INSERT INTO c(c) VALUES ('rebuild')", {"c"});
-  db.run("INSERT INTO c(c, k) VALUES ('apply', filter_export('o', 'hashes'))");
-  db.gives("SELECT filter_mark('o') = filter_mark('c')", 1);
-  db.run("INSERT INTO c(c) VALUES ('check'); INSERT INTO c {}", numbers(401, 3000));
-  db.gives("SELECT count(*) FROM c", 3000);
-  db.run("INSERT INTO c(c) VALUES ('rebuild')");
 }
 
 }  // namespace

@@ -51,44 +51,6 @@ TEST(Collation, finds_what_an_ordinary_column_of_it_would) {
   }
 }
 
-TEST(Collation, makes_one_key_of_equal_ones) {
-  Database db;
-  for (const std::string module : {"cuckoo_filter", "bloom_filter"}) {
-    const bool bloom = module == "bloom_filter";
-    db.run("DROP TABLE IF EXISTS f");
-    db.run(create("k TEXT COLLATE nocase", module, bloom ? ", counting = on" : ""));
-    db.run("INSERT INTO f VALUES ('Ada'), ('ADA'), ('eve')");
-    db.gives("SELECT count FROM f WHERE k = 'ada'", "2");
-    db.gives("DELETE FROM f WHERE k = 'aDa'; SELECT changes()", 1);
-    db.gives("SELECT count FROM f WHERE k = 'ada'", "1");
-    db.run("UPDATE f SET k = 'Bob' WHERE k = 'ADA'");
-    db.gives("SELECT count FROM f WHERE k IN ('ada', 'bob')", "1");
-    db.gives("INSERT INTO f(f, k) VALUES ('delete', 'BOB'); SELECT count(*) FROM f", 1);
-  }
-}
-
-// A comparison by BINARY finds the key, too, such as one with a column of no collation on the left
-// of =. A "no" is right for both collations, and a "maybe" promises nothing.
-TEST(Collation, is_no_obstacle_for_who_asks_by_binary) {
-  Database db;
-  db.run(create("k TEXT COLLATE NOCASE") +
-         "; CREATE TABLE t(v TEXT);"
-         "INSERT INTO t VALUES ('Ada'), ('ada'), ('eve'); INSERT INTO f VALUES ('Ada')");
-  db.gives("SELECT v FROM t JOIN f ON t.v = f.k", "Ada,ada");
-  db.gives("SELECT v FROM t WHERE EXISTS (SELECT 1 FROM f WHERE t.v = f.k)", "Ada,ada");
-  db.gives("SELECT v FROM t WHERE NOT EXISTS (SELECT 1 FROM f WHERE t.v = f.k)", "eve");
-  db.gives("SELECT v FROM t LEFT JOIN f ON t.v = f.k WHERE f.k IS NULL", "eve");
-  db.gives("SELECT count(*) FROM f WHERE k = 'ADA' COLLATE BINARY", 1);
-  for (const char* sql : {"SELECT 1 FROM f WHERE k = 'Ada' COLLATE RTRIM",
-                          "SELECT 1 FROM f WHERE k COLLATE RTRIM = 'Ada'",
-                          "DELETE FROM f WHERE k = 'Ada' COLLATE RTRIM"}) {
-    db.refuses(sql, {"f: ", "NOCASE"});
-  }
-  // If a query compares by two collations, the filter takes the key's own.
-  db.gives("SELECT count(*) FROM f WHERE k = 'ada' COLLATE BINARY AND k = 'ADA'", 0);
-  db.gives("SELECT count(*) FROM f WHERE k = 'ada' COLLATE BINARY AND k = 'ada'", 1);
-}
-
 TEST(Collation, decides_alone_what_is_deleted_or_updated) {
   Database db;
   db.run(create("k TEXT COLLATE NOCASE") +
@@ -111,20 +73,6 @@ TEST(Collation, decides_alone_what_is_deleted_or_updated) {
   Query reading(db, "SELECT 1 FROM f WHERE k = 'EVE' COLLATE BINARY");
   EXPECT_EQ(reading.step(), SQLITE_ROW);
   db.gives("DELETE FROM f WHERE k = 'eVE'; SELECT count(*) FROM f WHERE k = 'eve'", 0);
-}
-
-TEST(Collation, decides_in_a_trigger_too) {
-  Database db;
-  db.run(create("k TEXT COLLATE NOCASE") +
-         "; CREATE TABLE t(v TEXT);"
-         "INSERT INTO f VALUES ('Ada'), ('Eve');"
-         "CREATE TRIGGER bad AFTER INSERT ON t BEGIN DELETE FROM f WHERE new.v = k COLLATE BINARY; "
-         "END");
-  db.refuses("INSERT INTO t VALUES ('ADA')", {"DELETE and UPDATE"});
-  db.run(
-      "DROP TRIGGER bad;"
-      "CREATE TRIGGER good AFTER INSERT ON t BEGIN DELETE FROM f WHERE k = new.v; END");
-  db.gives("INSERT INTO t VALUES ('ADA'); SELECT count(*) FROM f", 1);
 }
 
 TEST(Collation, is_stored_and_shown) {
@@ -173,44 +121,7 @@ TEST(Collation, that_was_changed_from_outside_is_found) {
   }
 }
 
-TEST(Collation, does_not_go_with_murmur2) {
-  Database db;
-  db.refuses("CREATE VIRTUAL TABLE f USING bloom_filter(k TEXT COLLATE NOCASE, hash = murmur2)",
-             {"murmur2", "NOCASE"});
-  db.run("CREATE VIRTUAL TABLE f USING bloom_filter(k TEXT COLLATE BINARY, hash = murmur2)");
-}
-
 // --- of a source -------------------------------------------------------------------------------
-
-TEST(CollationOfASource, is_handed_on) {
-  TemporaryFolder folder;
-  const std::string file = folder.file("s.db");
-  {
-    QuickDatabase db(file);
-    db.run(
-        "CREATE TABLE users(id INTEGER PRIMARY KEY, email TEXT COLLATE NOCASE);"
-        "INSERT INTO users(email) VALUES ('Ada@x.org'), ('eve@x.org');"
-        "CREATE TABLE requests(email TEXT);"
-        "INSERT INTO requests VALUES ('ada@x.org'), ('EVE@X.ORG'), ('mallory@x.org');"
-        "CREATE VIRTUAL TABLE f USING cuckoo_filter(email, source = users(email), triggers = on)");
-  }
-  QuickDatabase db(file);
-  db.gives("SELECT collation FROM filter_info('f')", "NOCASE");
-  const char* const kJoins[] = {
-      "SELECT u.email FROM requests r JOIN f ON f.email = r.email JOIN users u ON u.email = "
-      "r.email",
-      "SELECT u.email FROM requests r JOIN f ON r.email = f.email JOIN users u ON u.email = "
-      "r.email"};
-  for (const char* join : kJoins) {
-    db.gives(join, "Ada@x.org,eve@x.org");
-  }
-  db.run("UPDATE users SET email = 'ADA@X.ORG' WHERE id = 1; DELETE FROM users WHERE id = 2");
-  db.gives("SELECT filter_contains('f', 'ada@x.org')", 1);
-  db.gives("SELECT count(*) FROM f", 1);
-  db.run(
-      "INSERT INTO f(f) VALUES ('check'); INSERT INTO f(f) VALUES ('rebuild');"
-      "INSERT INTO f(f) VALUES ('check')");
-}
 
 TEST(CollationOfASource, that_no_filter_knows_is_refused_with_the_way_out) {
   Database db;
@@ -227,20 +138,6 @@ TEST(CollationOfASource, that_no_filter_knows_is_refused_with_the_way_out) {
       "ALTER TABLE t ADD COLUMN b TEXT COLLATE NOCASE AS (a);"
       "CREATE VIRTUAL TABLE f USING cuckoo_filter(source = t(b), triggers = off)");
   db.gives("SELECT filter_contains('f', 'X')", 1);
-}
-
-TEST(CollationOfASource, is_not_another_than_the_one_given) {
-  Database db;
-  db.run("CREATE TABLE t(a TEXT COLLATE NOCASE); INSERT INTO t VALUES ('x')");
-  db.refuses(
-      "CREATE VIRTUAL TABLE f USING cuckoo_filter(a COLLATE RTRIM, source = t(a), triggers = off)",
-      {"NOCASE", "RTRIM", "leave it out"});
-  db.refuses(
-      "CREATE VIRTUAL TABLE f USING cuckoo_filter(a COLLATE BINARY, source = t(a), triggers = off)",
-      {"NOCASE", "BINARY", "leave it out"});
-  db.run(
-      "CREATE VIRTUAL TABLE f USING cuckoo_filter(a COLLATE NOCASE, source = t(a), triggers = "
-      "off)");
 }
 
 // The filter stores 'Ada', but SQLite would compare the query's own value by BINARY.

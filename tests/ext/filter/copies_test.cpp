@@ -87,14 +87,6 @@ TEST_P(Copies, from_a_source_a_merge_or_an_image_do_not_raise_the_rate) {
   expect_rate(db, "filter_export");
 }
 
-TEST_P(Copies, in_a_window_do_not_raise_the_rate) {
-  create(", capacity = 10, generations = 3");
-  db.run("INSERT INTO f SELECT u FROM s ORDER BY u");
-  EXPECT_LE(
-      db.number(with_numbers(0, 19999) + "SELECT sum(filter_contains('f', 'absent' || i)) FROM n"),
-      60);
-}
-
 }  // namespace
 }  // namespace filter_copies_test
 }  // namespace cuckoo::test

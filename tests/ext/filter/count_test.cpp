@@ -28,63 +28,6 @@ class Counts : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Kinds, Counts, testing::ValuesIn(kMultisets),
                          [](const auto& info) { return info.index == 0 ? "cuckoo" : "counting"; });
 
-TEST_P(Counts, are_added_and_removed_at_once) {
-  create(db, "f");
-  db.run("INSERT INTO f(key, count) VALUES ('a', 5), ('b', NULL), ('c', 1), ('d', 7.0)");
-  db.gives("SELECT changes()", 4);
-  db.run("INSERT INTO f(key, count) VALUES ('a', 2147483648)");
-  EXPECT_EQ(count_of(db, "'a'"), 2147483653);
-  EXPECT_EQ(count_of(db, "'b'"), 1);
-  EXPECT_EQ(count_of(db, "'c'"), 1);
-  EXPECT_EQ(count_of(db, "'d'"), 7);
-  EXPECT_EQ(items_of(db), 2147483653 + 9);
-  db.gives("INSERT INTO f(f, key, count) VALUES ('delete', 'a', 2147483648); SELECT changes()", 1);
-  db.run("INSERT INTO f(f, key, count) VALUES ('DELETE', 'a', 3), ('delete', 'd', NULL)");
-  EXPECT_EQ(count_of(db, "'a'"), 2);
-  EXPECT_EQ(count_of(db, "'d'"), 6);
-  db.run("INSERT INTO f(f, key, count) VALUES ('delete', 'a', 1000)");  // all that are there
-  EXPECT_EQ(count_of(db, "'a'"), 0);
-  EXPECT_EQ(items_of(db), 8);
-  check(db);
-}
-
-TEST_P(Counts, come_from_a_table_of_counts) {
-  create(db, "f");
-  db.run(
-      "CREATE TABLE staging(path, n INTEGER);"
-      " INSERT INTO staging {}SELECT 'p' || i, 1 + i * i * i % 900 FROM n",
-      with_numbers(3000));
-  db.gives("INSERT INTO f(key, count) SELECT path, n FROM staging; SELECT changes()", 3000);
-  EXPECT_EQ(items_of(db), db.number("SELECT sum(n) FROM staging"));
-  db.gives("SELECT count(*) FROM staging JOIN f ON key = path WHERE count < n", 0);
-  check(db);
-  db.run("INSERT INTO f(f, key, count) SELECT 'delete', path, n FROM staging WHERE n % 2 = 0");
-  db.gives("SELECT count(*) FROM staging JOIN f ON key = path WHERE n % 2 = 1 AND count < n", 0);
-  EXPECT_EQ(items_of(db), db.number("SELECT sum(n) FROM staging WHERE n % 2 = 1"));
-  check(db);
-}
-
-TEST_P(Counts, that_are_no_counts_are_errors_and_change_nothing) {
-  create(db, "f");
-  for (const char* bad :
-       {"0", "-1", "2147483649", "1e300", "2.5", "'5'", "x'05'", "9223372036854775807"}) {
-    db.refuses(sql("INSERT INTO f(key, count) VALUES ('a', 2), ('a', {})", bad),
-               {"f: count is ", "expected an INTEGER from 1 to 2^31"});
-    db.refuses(sql("INSERT INTO f(f, key, count) VALUES ('delete', 'a', {})", bad),
-               {"f: count is ", "expected an INTEGER from 1 to 2^31"});
-  }
-  EXPECT_EQ(items_of(db), 0);
-  db.refuses("INSERT INTO f(key, count) VALUES (NULL, 5)", SQLITE_CONSTRAINT_NOTNULL, {"f.key"});
-  db.refuses("INSERT INTO f(f, key, count) VALUES ('resize', 100, 5)",
-             {"f: of the commands only 'delete' takes a count"});
-  db.run("INSERT INTO f(key, count) VALUES ('a', 5)");
-  db.refuses("UPDATE f SET count = 7 WHERE key = 'a'",
-             {"f: UPDATE can't set count", "INSERT adds so many, the command 'delete' removes"});
-  db.run("UPDATE f SET count = 5, key = 'b' WHERE key = 'a'");  // as UPDATE … FROM writes it
-  EXPECT_EQ(count_of(db, "'a'"), 4);
-  EXPECT_EQ(count_of(db, "'b'"), 1);
-}
-
 TEST(CountsOfSets, are_refused_but_for_one) {
   for (const std::string options :
        {"cuckoo_filter(key, unique = on)", "bloom_filter(key, counting = on, unique = on)",
@@ -108,29 +51,6 @@ TEST(CountsOfSets, are_refused_but_for_one) {
       EXPECT_EQ(items_of(db), 0) << options;
     }
   }
-}
-
-TEST(CountsOfWindows, are_those_of_all_generations) {
-  Database db;
-  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(key, generations = 2, seed = 1)");
-  db.run("INSERT INTO f(key, count) VALUES ('a', 5); INSERT INTO f(f) VALUES ('rotate')");
-  db.run("INSERT INTO f(key, count) VALUES ('a', 70)");
-  EXPECT_EQ(count_of(db, "'a'"), 75);
-  db.refuses("INSERT INTO f(f, key, count) VALUES ('delete', 'a', 5)", {"sliding window"});
-  db.run("INSERT INTO f(f) VALUES ('rotate')");
-  EXPECT_EQ(count_of(db, "'a'"), 70);
-  check(db);
-}
-
-TEST(CountsWithoutGrowth, fill_a_cuckoo_filter_up_to_its_capacity) {
-  Database db;
-  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(key, capacity = 100, growth = off)");
-  db.run("INSERT INTO f(key, count) VALUES ('a', 60)");
-  db.refuses("INSERT INTO f(key, count) VALUES ('a', 41)",
-             {"full: f holds 60 items, and 41 more do not fit: its capacity of 100"});
-  db.run("INSERT INTO f(key, count) VALUES ('b', 40)");
-  EXPECT_EQ(items_of(db), 100);
-  check(db);
 }
 
 // No sum overflows: the filter refuses a count that is too large before it changes anything.

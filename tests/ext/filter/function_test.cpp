@@ -27,94 +27,6 @@ class Contains : public testing::Test {
   Database db;
 };
 
-TEST_F(Contains, answers_one_zero_or_null) {
-  db.gives_each("SELECT filter_contains({})",
-                {"'seen', 'a' => 1", "'seen', 'b' => 0", "'seen', 1.0 => 1", "'seen', '1' => 0",
-                 "'seen', NULL => NULL", "'SEEN', 'a' => 1", "'main.seen', 'a' => 1",
-                 "'Main.Seen', 'a' => 1"});
-  db.gives("SELECT filter_contains('seen', k) FROM t", "1,0,1,NULL");
-  db.gives("SELECT k FROM t WHERE filter_contains('seen', k)", "a,1");
-  db.gives("SELECT k FROM t WHERE NOT filter_contains('seen', k)", "b");
-}
-
-TEST_F(Contains, takes_the_keys_type) {
-  db.run("CREATE VIRTUAL TABLE i USING cuckoo_filter(k INTEGER); INSERT INTO i VALUES ('7')");
-  db.gives_each("SELECT filter_contains({})",
-                {"'i', 7 => 1", "'i', '7' => 1", "'i', '7.0' => 1", "'i', x'37' => 0"});
-}
-
-// SQLite's own quoting: %w for the inside of "…", %Q for a whole text.
-std::string quoted(const char* format, const std::string& name) {
-  char* text = sqlite3_mprintf(format, name.c_str());
-  std::string result = text;
-  sqlite3_free(text);
-  return result;
-}
-
-TEST_F(Contains, takes_names_with_odd_characters) {
-  for (const std::string name :
-       {"a.b", "my filter", "it's", "x\"y", "[z]", "main", "журнал", "a.b.c", "100%w"}) {
-    const std::string table = quoted("\"%w\"", name);
-    db.run(create(table));
-    db.run("INSERT INTO {}(key) VALUES ('a')", table);
-    EXPECT_EQ(contains(quoted("%Q, 'a'", name)), "1") << name;
-    EXPECT_EQ(contains(quoted("%Q, 'a'", "main." + name)), "1") << name;
-    EXPECT_EQ(contains(quoted("%Q, 'b'", "main." + name)), "0") << name;
-    db.gives(quoted("SELECT items FROM filter_info(%Q)", name), 1);
-  }
-}
-
-TEST_F(Contains, looks_in_temp_main_and_attached) {
-  db.run("ATTACH ':memory:' AS aux; ATTACH ':memory:' AS \"odd.name\"");
-  db.run(create("aux.seen") + ";" + create("aux.far") + ";" + create("\"odd.name\".odd"));
-  db.run(
-      "INSERT INTO aux.seen VALUES ('x'); INSERT INTO far VALUES ('f');"
-      "INSERT INTO odd VALUES ('o')");
-  db.gives_each("SELECT filter_contains({})",
-                {"'seen', 'x' => 0", "'aux.seen', 'x' => 1", "'far', 'f' => 1", "'odd', 'o' => 1",
-                 "'odd.name.odd', 'o' => 1"});
-  db.run(create("temp.seen") + "; INSERT INTO temp.seen VALUES ('t')");
-  db.gives_each("SELECT filter_contains({})", {"'seen', 't' => 1", "'seen', 'a' => 0",
-                                               "'main.seen', 'a' => 1", "'temp.seen', 't' => 1"});
-  db.run("DROP TABLE temp.seen");
-  EXPECT_EQ(contains("'seen', 'a'"), "1");
-}
-
-TEST_F(Contains, with_a_bad_filter_argument_says_so) {
-  db.run("CREATE VIEW v AS SELECT 1");
-  const std::pair<const char*, const char*> cases[] = {
-      {"'nothing'", "nothing"},
-      {"'aux.seen'", "aux.seen"},
-      {"''", "filter"},
-      {"'.'", "filter"},
-      {"'seen.'", "seen."},
-      {"'.seen'", "seen"},
-      {"'t'", "t is not a cuckoo_filter or bloom_filter"},
-      {"'v'", "v"},
-      {"'seen_data'", "seen_data"},
-      {"'sqlite_schema'", "sqlite_schema"},
-      {"5", "name"},
-      {"x'00'", "image"},
-      {"1.5", "name"},
-      {"'seen' || char(0)", "filter"},
-  };
-  for (const auto& [filter, part] : cases) {
-    db.refuses(sql("SELECT filter_contains({}, 'a')", filter), {part});
-    db.refuses(sql("SELECT filter_contains({}, NULL)", filter), {part});
-  }
-  EXPECT_NE(db.attempt("SELECT filter_contains('seen')").code, SQLITE_OK);
-  EXPECT_NE(db.attempt("SELECT filter_contains('seen', 1, 2)").code, SQLITE_OK);
-  EXPECT_EQ(contains("'seen', 'a'"), "1");
-}
-
-TEST_F(Contains, with_a_name_from_each_row_asks_each_filter) {
-  db.run(create("other") + "; INSERT INTO other VALUES ('b')");
-  db.gives(
-      "SELECT filter_contains(value, 'a') || filter_contains(value, 'b')"
-      " FROM json_each('[\"seen\", \"other\", \"seen\", \"main.other\"]')",
-      "10,01,10,01");
-}
-
 TEST_F(Contains, works_in_views_triggers_and_checks) {
   db.run(
       "CREATE VIEW known AS SELECT k FROM t WHERE filter_contains('seen', k);"
@@ -450,49 +362,6 @@ TEST(Info, of_fingerprint_bits_and_growth_off_is_sane) {
   EXPECT_EQ(std::stod(row[3]), 12);
 }
 
-TEST(Info, lists_every_filter_of_every_database) {
-  TemporaryFolder folder;
-  Database db(folder.file("main.db"));
-  db.run("{}; {}; CREATE TABLE plain(cuckoo_filter)", create("b"), create("a"));
-  db.run("CREATE VIRTUAL TABLE \"c_\" USING \"cuckoo_filter\"(key)");
-  db.run("ATTACH '{}' AS \"the aux\"; {}; {}", folder.file("other_file.db"),
-         create("\"the aux\".a"), create("temp.z"));
-  db.attempt("CREATE VIRTUAL TABLE words USING fts5(cuckoo_filter)");  // if SQLite has it
-  const auto listed = [](Database& one) {
-    return one.list("SELECT schema || '.' || name FROM filter_info ORDER BY 1");
-  };
-  EXPECT_EQ(listed(db), "main.a,main.b,main.c_,temp.z,the aux.a");
-  db.gives("SELECT schema FROM filter_info('the aux.a')", "the aux");
-  db.gives("SELECT schema FROM filter_info('a')", "main");
-  db.gives("SELECT name FROM filter_info WHERE name = 'b'", "b");
-  db.gives("SELECT items FROM json_each('[\"a\", \"b\"]'), filter_info(value)", "0,0");
-  db.gives("SELECT name FROM filter_info(NULL)", "none");
-  db.refuses("SELECT * FROM filter_info('nothing')", {"nothing"});
-  db.refuses("SELECT * FROM filter_info('plain')", {"plain"});
-  db.refuses("SELECT * FROM filter_info(5)", {"name"});
-  Database fresh(folder.file("main.db"));
-  EXPECT_EQ(listed(fresh), "main.a,main.b,main.c_");
-  EXPECT_NE(db.attempt("INSERT INTO filter_info(name) VALUES ('x')").code, SQLITE_OK);
-}
-
-// An argument is a hidden column: SQLite may compare it a second time.
-TEST(Info, shows_its_argument) {
-  Database db;
-  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter");
-  db.gives("SELECT count(*) FROM filter_info('f') WHERE filter = 'f'", "1");
-  db.gives("SELECT count(*) FROM filter_info('f') WHERE filter = 'g'", "0");
-  db.gives("SELECT filter FROM filter_info('main.f')", "main.f");
-  db.gives("SELECT filter IS NULL FROM filter_info", "1");
-  db.gives("SELECT filter = filter_export('f') FROM filter_info(filter_export('f'))", "1");
-}
-
-TEST(Info, in_a_transaction_shows_its_rows) {
-  Database db;
-  db.run(create("f") + "; BEGIN; INSERT INTO f VALUES (1); INSERT INTO f VALUES (2)");
-  db.gives("SELECT items FROM filter_info('f')", 2);
-  db.gives("ROLLBACK; SELECT items FROM filter_info", 0);
-}
-
 TEST(Info, with_an_open_statement_survives_a_drop) {
   Database db;
   db.run(create("a") + "; " + create("b"));
@@ -508,13 +377,6 @@ TEST(Info, with_an_open_statement_survives_a_drop) {
 }
 
 // --- loading ---------------------------------------------------------------------------------
-
-TEST(Load, gives_the_version) {
-  Database db;
-  const std::string version = db.text("SELECT cuckoo_version()");
-  EXPECT_EQ(std::count(version.begin(), version.end(), '.'), 2) << version;
-  EXPECT_NE(db.attempt("SELECT cuckoo_version(1)").code, SQLITE_OK);
-}
 
 TEST(Load, twice_is_a_no_op) {
   Database db;

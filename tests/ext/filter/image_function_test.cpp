@@ -68,42 +68,6 @@ TEST_F(ContainsImage, takes_an_image_of_any_origin) {
   db.gives("SELECT k FROM v", "b,2");
 }
 
-TEST_F(ContainsImage, takes_another_image_each_row_and_several_a_statement) {
-  db.gives("SELECT filter_contains(b, 'a') || filter_contains(b, 'b') FROM i ORDER BY id", "10,01");
-  db.gives("SELECT id || k FROM i JOIN t ON filter_contains(b, k) ORDER BY id, t.rowid",
-           "1a,11.0,2b,22");
-  db.gives("SELECT id || k FROM t JOIN i ON filter_contains(b, k) ORDER BY t.rowid",
-           "1a,2b,11.0,22");
-  db.gives(
-      "SELECT filter_contains((SELECT b FROM i WHERE id = 1), k) || '-' ||"
-      " filter_contains((SELECT b FROM i WHERE id = 2), k) || '-' ||"
-      " filter_contains('f', k) || '-' || filter_contains('g', k) FROM t"
-      " WHERE k IS NOT NULL",
-      "1-0-1-0,0-1-0-1,1-0-1-0,0-1-0-1,0-0-0-0");
-  // A name in one row and an image in the next.
-  db.gives(
-      "SELECT filter_contains(x, 'a') FROM (SELECT 'f' AS x UNION ALL SELECT b FROM i"
-      " WHERE id = 2 UNION ALL SELECT 'g' UNION ALL SELECT b FROM i WHERE id = 1)",
-      "1,0,0,1");
-}
-
-// Many images of one size come from one buffer. The function looks at each of them anew.
-TEST_F(ContainsImage, is_not_misled_by_images_that_look_alike) {
-  db.run(
-      "CREATE TABLE many AS {}SELECT i, (SELECT bloom_build(i * 10 + column1, 1e-6, 10) FROM"
-      " (VALUES (0), (1), (2))) AS b FROM n",
-      with_numbers(60));
-  db.gives("SELECT count(DISTINCT length(b)) FROM many", 1);
-  db.gives(
-      "SELECT count(*) FROM many AS x, many AS y WHERE filter_contains(x.b, y.i * 10"
-      " + 1) <> (x.i = y.i)",
-      0);
-  db.gives(
-      "SELECT count(*) FROM many AS y, many AS x WHERE filter_contains(x.b, y.i * 10"
-      " + 2) <> (x.i = y.i)",
-      0);
-}
-
 TEST_F(ContainsImage, takes_a_bound_parameter_and_its_next_value) {
   Query query(db, "SELECT group_concat(filter_contains(?1, k), '') FROM t WHERE k IS NOT NULL");
   const auto f = blob_of(db, "(SELECT b FROM i WHERE id = 1)");
@@ -150,18 +114,6 @@ TEST_F(ContainsImage, of_null_is_null) {
     ASSERT_EQ(query.step(), SQLITE_ROW);
     EXPECT_STREQ(reinterpret_cast<const char*>(sqlite3_column_text(query.handle(), 0)), expected);
   }
-}
-
-TEST_F(ContainsImage, of_something_else_is_an_error) {
-  for (const char* filter : {"5", "1.5"}) {
-    db.refuses(sql("SELECT filter_contains({}, 1)", filter), {"filter_contains", "name", "image"});
-  }
-  for (const char* filter : {"x''", "x'00'", "zeroblob(1000)", "randomblob(500)"}) {
-    db.refuses(sql("SELECT filter_contains({}, 1)", filter), {"filter_contains", "image"});
-    db.refuses(sql("SELECT * FROM filter_info({})", filter), {"filter_info", "image"});
-  }
-  db.gives("SELECT count(*) FROM filter_info(NULL)", 0);
-  db.refuses("SELECT * FROM filter_info(5)", {"filter_info", "name", "image"});
 }
 
 // A row after the good one that differs in its middle alone must not be answered from memory.
@@ -227,34 +179,6 @@ TEST_F(ContainsImage, info_has_its_figures) {
 
 using Build = WithDatabase;
 
-TEST_F(Build, makes_an_image_of_a_group) {
-  db.run(
-      "CREATE TABLE t(g, k); INSERT INTO t VALUES (1, 'a'), (1, 'b'), (1, NULL), (1, 'a'),"
-      " (2, 5), (2, 6.5), (3, NULL)");
-  for (const std::string build : {"cuckoo_build", "bloom_build"}) {
-    db.run("DROP TABLE IF EXISTS i; CREATE TABLE i AS SELECT g, {}(k, 1e-6) AS b FROM t GROUP BY g",
-           build);
-    db.gives(
-        "SELECT g || k FROM i, (SELECT column1 AS k FROM (VALUES ('a'), ('b'), ('c'),"
-        " (5), (6.5), (7))) WHERE filter_contains(b, k)",
-        "1a,1b,25,26.5");
-    db.gives("SELECT kind || ' ' || items FROM i, filter_info(b)",
-             build == "cuckoo_build" ? "cuckoo_filter 3,cuckoo_filter 2,cuckoo_filter 0"
-                                     : "bloom_filter 2,bloom_filter 2,bloom_filter 0");
-    db.gives(sql("SELECT quote({}(k)) FROM t WHERE g = 9", build), "NULL");
-    db.gives(sql("SELECT quote({}(k)) FROM t WHERE 0", build), "NULL");
-    db.gives(sql("SELECT {}(k, NULL, NULL, NULL) = {}(k) FROM t", build, build), "1");
-    db.gives(
-        sql("SELECT (SELECT {}(k, 0.01, 50, 3) FROM (SELECT k FROM t ORDER BY random())) = (SELECT"
-            " {}(k, 0.01, 50, 3) FROM t)",
-            build, build),
-        "1");
-    db.gives(sql("SELECT capacity || ' ' || fpr FROM filter_info((SELECT {}(k, 0.01, 50) FROM t))",
-                 build),
-             "50 0.01");
-  }
-}
-
 TEST_F(Build, has_the_rate_asked_and_its_size) {
   db.run("CREATE TABLE t AS " + numbers(1, 30000));
   for (const std::string build : {"cuckoo_build", "bloom_build"}) {
@@ -270,24 +194,6 @@ TEST_F(Build, has_the_rate_asked_and_its_size) {
   }
 }
 
-TEST_F(Build, with_bad_arguments_says_what_was_expected) {
-  db.run("CREATE TABLE t(k); INSERT INTO t VALUES (1), (2), (3)");
-  for (const std::string build : {"cuckoo_build", "bloom_build"}) {
-    const std::pair<const char*, const char*> cases[] = {
-        {"k, 0", "2^-30 to 0.25"},     {"k, 0.5", "2^-30 to 0.25"},   {"k, 'x'", "2^-30 to 0.25"},
-        {"k, x'00'", "2^-30 to 0.25"}, {"k, 1e-10", "2^-30 to 0.25"}, {"k, 0.1, 0", "1 to 2^40"},
-        {"k, 0.1, 1.5", "1 to 2^40"},  {"k, 0.1, 'x'", "1 to 2^40"},  {"k, 0.1, -5", "1 to 2^40"},
-        {"k, 0.1, 2e12", "1 to 2^40"}, {"k, 0.1, 9, 'x'", "64-bit"},  {"k, 0.1, 9, 1.5", "64-bit"},
-    };
-    for (const auto& [arguments, part] : cases) {
-      db.refuses(sql("SELECT {}({}) FROM t", build, arguments), {build, part});
-    }
-    db.refuses(sql("SELECT {}(k, 0.1, 2) FROM t", build), {"full: " + build, "2"});
-    EXPECT_NE(db.attempt("SELECT {}() FROM t", build).code, SQLITE_OK);
-    EXPECT_NE(db.attempt("SELECT {}(1, 2, 3, 4, 5) FROM t", build).code, SQLITE_OK);
-  }
-}
-
 TEST_F(Build, of_a_giant_capacity_is_an_error_not_a_crash) {
   sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, 1'000'000);
   for (const std::string build : {"cuckoo_build", "bloom_build"}) {
@@ -295,90 +201,6 @@ TEST_F(Build, of_a_giant_capacity_is_an_error_not_a_crash) {
     EXPECT_NE(outcome.code, SQLITE_OK);
     EXPECT_FALSE(outcome.message.empty());
   }
-}
-
-TEST(Union, contains_all) {
-  Database db;
-  db.run("CREATE TABLE t(g, k); INSERT INTO t SELECT i % 7, i FROM ({})", numbers(1, 700));
-  for (const std::string build : {"cuckoo_build", "bloom_build"}) {
-    db.run(
-        "DROP TABLE IF EXISTS i; DROP TABLE IF EXISTS u;"
-        " CREATE TABLE i AS SELECT {}(k, 0.001, 1000) AS b FROM t GROUP BY g;"
-        " INSERT INTO i VALUES (NULL); CREATE TABLE u AS SELECT filter_union(b) AS b FROM i",
-        build);
-    db.gives("SELECT sum(filter_contains(b, k)) FROM u, t", 700);
-    EXPECT_NEAR(static_cast<double>(db.number("SELECT items FROM u, filter_info(b)")), 700, 15);
-    EXPECT_LE(db.number("SELECT sum(filter_contains(b, i)) FROM u, ({})", numbers(10001, 30000)),
-              40);
-    db.gives("SELECT quote(filter_union(b)) FROM i WHERE b IS NULL", "NULL");
-    db.gives("SELECT quote(filter_union(b)) FROM i WHERE 0", "NULL");
-    db.gives("SELECT filter_union(b) = b FROM (SELECT b FROM i LIMIT 1)", 1);
-    if (build == "bloom_build") {
-      EXPECT_EQ(db.number("SELECT (SELECT b FROM u) = bloom_build(k, 0.001, 1000) FROM t"), 1)
-          << "the union of Bloom filters is the filter of the union";
-    }
-    db.run("CREATE VIRTUAL TABLE f USING {}{}; DROP TABLE f", build.substr(0, 6),
-           (build == "cuckoo_build" ? "_filter" : "filter"));
-  }
-}
-
-TEST(Union, of_different_images_names_the_difference) {
-  Database db;
-  db.run(
-      "CREATE VIRTUAL TABLE n USING cuckoo_filter(key INTEGER, seed = 0, capacity = 100);"
-      "CREATE VIRTUAL TABLE t USING cuckoo_filter(key TEXT, seed = 0, capacity = 100);"
-      "INSERT INTO n VALUES (1); INSERT INTO t VALUES (1)");
-  const std::tuple<const char*, const char*, std::vector<std::string>> cases[] = {
-      {"cuckoo_build(1, 0.01, 100)", "bloom_build(1, 0.01, 100)", {"kind", "cuckoo", "bloom"}},
-      {"cuckoo_build(1, 0.01, 100)", "cuckoo_build(1, 0.01, 200)", {"capacit", "100", "200"}},
-      {"bloom_build(1, 0.01, 100)", "bloom_build(1, 0.02, 100)", {"fpr"}},
-      {"bloom_build(1, 0.01)", "bloom_build(1, 0.001)", {"fpr", "capacity"}},
-      {"cuckoo_build(1, 0.01, 100, 1)", "cuckoo_build(1, 0.01, 100, 2)", {"seed"}},
-      {"filter_export('n')", "filter_export('t')", {"TEXT", "one type"}},
-  };
-  for (const auto& [first, second, parts] : cases) {
-    db.run("DROP TABLE IF EXISTS i; CREATE TABLE i(b)");
-    db.run(std::string("INSERT INTO i SELECT ") + first);
-    db.run(std::string("INSERT INTO i SELECT ") + second);
-    std::vector<std::string> all = parts;
-    all.emplace_back("filter_union");
-    db.refuses("SELECT filter_union(b) FROM i", all);
-  }
-  db.run("DELETE FROM i; INSERT INTO i VALUES (5)");
-  db.refuses("SELECT filter_union(b) FROM i", {"filter_union", "image"});
-  db.run("DELETE FROM i; INSERT INTO i VALUES (x'00')");
-  db.refuses("SELECT filter_union(b) FROM i", {"filter_union", "image"});
-}
-
-TEST(Union, of_more_than_the_capacity_is_full) {
-  Database db;
-  db.run("CREATE TABLE t AS " + numbers(1, 1000));
-  for (const std::string build : {"cuckoo_build", "bloom_build"}) {
-    db.refuses(
-        sql("SELECT filter_union(b) FROM (SELECT {}(i, 0.001, 600) AS b FROM t GROUP BY i % 2)",
-            build),
-        {"full: filter_union", "600"});
-    db.run("SELECT filter_union(b) FROM (SELECT {}(i, 0.001, 1000) AS b FROM t GROUP BY i % 2)",
-           build);
-  }
-}
-
-// Both counts are known before anything is united, so too many are refused at once. To look for
-// room for each entry would take long.
-TEST(Union, of_too_many_items_is_refused_at_once) {
-  Database db;
-  db.run(
-      "CREATE TABLE t AS SELECT i, i % 4 AS g FROM ({});"
-      " CREATE TABLE i AS SELECT cuckoo_build(i, 0.001, 120000) AS b FROM t GROUP BY g",
-      numbers(1, 200000));
-  const std::clock_t start = std::clock();
-  db.refuses("SELECT filter_union(b) FROM i",
-             {"full: filter_union: 150000 items, more than the images' capacity of 120000"});
-  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 3.0);
-  db.gives(
-      "SELECT items FROM filter_info((SELECT filter_union(b) FROM i WHERE rowid <="
-      " 2))",
-      100000);
 }
 
 // The handler says stop only while one row is worked on or the result is made, not for steps of the
@@ -483,49 +305,6 @@ TEST(Union, of_more_keys_than_the_capacity_is_full) {
       db.run("INSERT INTO a(a, key) VALUES ('merge', filter_export('a'))");
     }
     EXPECT_GE(full, least) << keys;
-  }
-}
-
-// The same with copies, which are more than the capacity. As with INSERT, a few in a hundred unions
-// are refused as full although they are not.
-TEST(Union, of_overlapping_counting_images_at_capacity_is_seldom_full) {
-  int refused = 0;
-  for (int seed = 1; seed <= 25; ++seed) {
-    Database db;
-    const std::string table =
-        sql(" USING bloom_filter(capacity = 1000, fpr = 0.01, counting = on, growth = off,"
-            " seed = {})",
-            seed);
-    db.run("CREATE VIRTUAL TABLE f{}; CREATE VIRTUAL TABLE part{}", table, table);
-    db.run("INSERT INTO f {}; INSERT INTO part {}", numbers(1, 1000), numbers(1, 600));
-    const Outcome united = db.attempt(
-        "SELECT filter_union(b) FROM (SELECT filter_export('f') AS b UNION ALL SELECT"
-        " filter_export('part') UNION ALL SELECT filter_export('f'))");
-    const Outcome merged =
-        db.attempt("INSERT INTO f(f, key) VALUES ('merge', filter_export('part'))");
-    refused += united.code == SQLITE_OK ? 0 : 1;
-    EXPECT_EQ(merged.code, united.code) << "of the same cells: " << seed;
-    db.gives("SELECT count(*) FROM f", merged.code == SQLITE_OK ? 1600 : 1000);
-  }
-  EXPECT_LE(refused, 3);
-}
-
-TEST(Union, is_imported_and_merged) {
-  Database db;
-  db.run(
-      "CREATE TABLE t AS {}; CREATE VIRTUAL TABLE c USING cuckoo_filter(seed = 0, growth = off);"
-      "CREATE VIRTUAL TABLE b USING bloom_filter(seed = 0, growth = off);"
-      "CREATE TABLE i AS SELECT filter_union(x) AS x, filter_union(y) AS y FROM (SELECT"
-      " cuckoo_build(i, 0.001, 1000) AS x, bloom_build(i, 0.001, 1000) AS y FROM t GROUP BY i % 5)",
-      numbers(1, 1000));
-  for (const std::string table : {"c", "b"}) {
-    const std::string image = table == "c" ? "x" : "y";
-    db.run("INSERT INTO {}({}, key) SELECT 'merge', {} FROM i", table, table, image);
-    db.gives(sql("SELECT count(*) FROM t JOIN {} AS x ON x.key = i", table), 1000);
-    db.run("INSERT INTO {}({}) VALUES ('check')", table, table);
-    db.run("INSERT INTO {}({}, key) SELECT 'import', {} FROM i", table, table, image);
-    db.gives(sql("SELECT count(*) FROM t JOIN {} AS x ON x.key = i", table), 1000);
-    db.run("INSERT INTO {}({}) VALUES ('check')", table, table);
   }
 }
 

@@ -81,60 +81,6 @@ class UnionOf : public testing::Test {
 
 // --- building ------------------------------------------------------------------------------------
 
-TEST(BuildWithHashes, makes_an_image_that_grows_in_a_table) {
-  for (const std::string build : kBuilds) {
-    Database db;
-    db.run("CREATE TABLE i AS SELECT {} AS b, {} AS bare",
-           built(build, 1, 1000, "0.001, 1000, 7, 'hashes'"),
-           built(build, 1, 1000, "0.001, 1000, 7"));
-    db.gives("SELECT log_entries FROM i, filter_info(b)", "1000");
-    db.gives("SELECT log_entries FROM i, filter_info(bare)", "0");
-    db.gives(sql("SELECT sum(filter_contains(b, i)) FROM i, ({})", numbers(1, 1000)), 1000);
-    db.run(
-        "CREATE VIRTUAL TABLE f USING {}(key); INSERT INTO f(f, key) SELECT 'import', b FROM i;"
-        " INSERT INTO f {}",
-        module_of(build), numbers(1001, 30000));
-    EXPECT_EQ(present(db, 1, 30000), 30000);
-    EXPECT_LE(present(db, 100001, 200000), 130);
-    check(db);
-    EXPECT_GE(db.number("SELECT capacity FROM filter_info('f')"), 29000);
-    // … and merged into a table of any geometry with that seed.
-    db.run(
-        "CREATE VIRTUAL TABLE g USING {}(key, capacity = 50, fpr = 0.02, seed = 7);"
-        " INSERT INTO g {}; INSERT INTO g(g, key) SELECT 'merge', b FROM i",
-        module_of(build), numbers(2001, 2100));
-    EXPECT_EQ(present(db, 1, 1000, "g") + present(db, 2001, 2100, "g"), 1100);
-    check(db, "g");
-    db.refuses("INSERT INTO g(g, key) SELECT 'merge', bare FROM i", {"'hashes'"});
-  }
-}
-
-TEST(BuildWithHashes, takes_null_and_says_what_it_expects) {
-  Database db;
-  db.run("CREATE TABLE t(k); INSERT INTO t VALUES (1), (2), (3), (2), (NULL)");
-  for (const std::string build : kBuilds) {
-    db.gives(sql("SELECT {}(k, 0.01, 9, 1, NULL) = {}(k, 0.01, 9, 1) FROM t", build, build), 1);
-    db.gives(
-        sql("SELECT {}(k, NULL, NULL, NULL, 'HASHES') = {}(k, 0.001, NULL, 0, 'hashes') FROM t",
-            build, build),
-        1);
-    for (const char* other : {"'legacy'", "1", "''", "x'00'"}) {
-      db.refuses(sql("SELECT {}(k, 0.1, 9, 0, {}) FROM t", build, other),
-                 {build + ": the fifth argument is", "expected 'hashes' or NULL"});
-    }
-    db.refuses(sql("SELECT {}(k, 0.1, 2, 0, 'hashes') FROM t", build),
-               {"full: " + build, "capacity of 2"});
-    db.gives(sql("SELECT items || ' ' || log_entries FROM filter_info((SELECT {}(k, 0.1, NULL, 0,"
-                 " 'hashes') FROM t))",
-                 build),
-             build == "cuckoo_build" ? "4 3" : "3 3");
-    db.gives(sql("SELECT items || ' ' || log_entries FROM filter_info((SELECT {}(k, 0.1, NULL, 0,"
-                 " 'hashes') FROM t WHERE k IS NULL))",
-                 build),
-             "0 0");
-  }
-}
-
 TEST(BuildWithHashes, that_is_too_long_is_refused_before_it_is_made) {
   Database db;
   sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, 200'000);
@@ -471,18 +417,6 @@ TEST_F(UnionOf, too_long_a_result_is_refused_before_it_is_made) {
   all_orders_are_refused({"filter_union: image of ", "at most 300,000 are possible"});
   sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, 100'000'000);
   unite_in_all_orders();
-}
-
-// The union puts their equal hashes together on the way.
-TEST_F(UnionOf, many_images_of_the_same_keys_counts_them_all) {
-  for (const std::string build : kBuilds) {
-    have({built(build, 1, 200000, "0.01, NULL, 0, 'hashes'")});
-    db.gives(
-        sql("SELECT items || ' ' || log_entries FROM filter_info((SELECT filter_union(b) FROM i,"
-            " ({})))",
-            numbers(1, 20)),
-        build == "cuckoo_build" ? "4000000 200000" : "200000 200000");
-  }
 }
 
 }  // namespace

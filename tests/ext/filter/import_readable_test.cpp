@@ -167,23 +167,6 @@ TEST_F(Import, of_a_legacy_file_counts_no_more_items_than_its_bits_allow) {
   db_.gives("SELECT filter_contains('f', 'a')", "1");
 }
 
-TEST_F(Import, of_more_items_than_the_capacity_needs_growth) {
-  make("cuckoo_filter(seed = 1, capacity = 1000)");
-  db_.run("INSERT INTO f(key, count) VALUES ('a', 4997)");
-  for (const char* hashes : {"", ", 'hashes'"}) {
-    const std::string image = "filter_export('f'" + std::string(hashes) + ")";
-    db_.run("DROP TABLE IF EXISTS fixed");
-    db_.run("CREATE VIRTUAL TABLE fixed USING cuckoo_filter(seed = 1, growth = off)");
-    db_.refuses("INSERT INTO fixed(fixed, key) SELECT 'import', " + image,
-                {"fixed: import: the image has 5000 items", "capacity of 1000", "growth = on"});
-    db_.run("INSERT INTO fixed(fixed, key) SELECT 'apply', filter_changes('f', NULL)");
-    db_.gives("SELECT items FROM filter_info('fixed')", 5000);
-    db_.run("DROP TABLE IF EXISTS grows; CREATE VIRTUAL TABLE grows USING cuckoo_filter(seed = 1)");
-    db_.run("INSERT INTO grows(grows, key) SELECT 'import', " + image);
-    db_.gives("SELECT items FROM filter_info('grows')", 5000);
-  }
-}
-
 // Copies of one key are a number in an image; nothing bounds them but its range.
 TEST_F(Import, of_very_many_copies_is_not_counted_one_by_one) {
   make("cuckoo_filter(seed = 1, capacity = 20)");

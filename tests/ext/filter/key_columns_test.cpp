@@ -38,17 +38,6 @@ class KeyColumns : public testing::Test {
 
 // --- asking --------------------------------------------------------------------------------------
 
-TEST_F(KeyColumns, are_one_key_together) {
-  EXPECT_EQ(pairs("SELECT * FROM seen WHERE user_id = 1 AND item_id = 11"), "1 11");
-  EXPECT_EQ(pairs("SELECT * FROM seen WHERE user_id = 2 AND item_id = 11"), "");
-  EXPECT_EQ(pairs("SELECT * FROM seen WHERE item_id IS 10 AND user_id IS 2"), "2 10");
-  EXPECT_EQ(pairs("SELECT * FROM seen WHERE user_id = NULL AND item_id = 10"), "");
-  EXPECT_EQ(pairs("SELECT item_id, user_id FROM seen WHERE user_id = '1' AND item_id = 10.0"),
-            "10 1");
-  db.gives("SELECT count(*) FROM seen", 3);
-  db.gives("SELECT count(*) FROM seen WHERE (user_id, item_id) = (2, 10)", 1);
-}
-
 TEST_F(KeyColumns, in_lists_ask_for_every_pair) {
   EXPECT_EQ(pairs("SELECT * FROM seen WHERE user_id IN (1, 2) AND item_id IN (10, 11, 12)"
                   " ORDER BY 1, 2"),
@@ -99,18 +88,6 @@ TEST_F(KeyColumns, or_gives_each_key_once) {
             "1 10, 2 10");
   EXPECT_EQ(pairs("SELECT * FROM seen WHERE user_id = 1 AND (item_id = 11 OR item_id = 12)"),
             "1 11");
-}
-
-TEST_F(KeyColumns, further_conditions_and_limits_hold) {
-  EXPECT_EQ(pairs("SELECT * FROM seen WHERE user_id = 1 AND user_id = 2 AND item_id = 10"), "");
-  EXPECT_EQ(pairs("SELECT * FROM seen WHERE user_id = 1 AND item_id = 10 AND item_id > 10"), "");
-  EXPECT_EQ(pairs("SELECT * FROM seen WHERE user_id IN (1, 2) AND item_id = 10 AND user_id <> 1"),
-            "2 10");
-  EXPECT_EQ(pairs("SELECT * FROM seen WHERE user_id IN (1, 2) AND item_id = 10"
-                  " ORDER BY user_id DESC LIMIT 1 OFFSET 1"),
-            "1 10");
-  db.gives("SELECT count(*) FROM (SELECT 1 FROM seen LIMIT 2)", 2);
-  db.gives("SELECT EXISTS (SELECT 1 FROM seen)", 1);
 }
 
 TEST_F(KeyColumns, the_plan_names_all_of_them) {
@@ -172,21 +149,6 @@ TEST_F(KeyColumns, filter_contains_takes_one_value_for_each) {
 
 // --- changing ------------------------------------------------------------------------------------
 
-TEST_F(KeyColumns, insert_takes_the_visible_columns) {
-  db.run("INSERT INTO seen(item_id, user_id) VALUES (77, 7); INSERT INTO seen SELECT 8, 88");
-  db.gives("SELECT filter_contains('seen', 7, 77) + filter_contains('seen', 8, 88)", 2);
-  db.gives("SELECT filter_contains('seen', 77, 7)", 0);
-  db.refuses("INSERT INTO seen VALUES (1)", {"has 2 columns but 1 values"});
-  db.refuses("INSERT INTO seen VALUES (NULL, 1)", SQLITE_CONSTRAINT_NOTNULL,
-             {"NOT NULL constraint failed: seen.user_id: a filter can't hold NULL"});
-  db.refuses("INSERT INTO seen VALUES (1, NULL)", SQLITE_CONSTRAINT_NOTNULL,
-             {"NOT NULL constraint failed: seen.item_id: a filter can't hold NULL"});
-  db.refuses("INSERT INTO seen(user_id) VALUES (1)", SQLITE_CONSTRAINT_NOTNULL, {"seen.item_id"});
-  db.refuses("INSERT INTO seen(user_id, item_id, cuckoo_key) VALUES (1, 2, cuckoo_key(1, 2))",
-             {"seen: cuckoo_key is made of user_id, item_id; give or set these"});
-  db.gives("SELECT count(*) FROM seen", 5);
-}
-
 TEST_F(KeyColumns, delete_removes_one_occurrence_of_a_key) {
   db.run("INSERT INTO seen VALUES (1, 10); DELETE FROM seen WHERE user_id = 1 AND item_id = 10");
   EXPECT_EQ(sqlite3_changes(db.handle()), 1);
@@ -233,25 +195,6 @@ TEST_F(KeyColumns, update_from_takes_its_values_from_the_other_table) {
             "1 1 0 0 1 3");
 }
 
-TEST_F(KeyColumns, count_and_commands_take_all_of_them) {
-  db.run("INSERT INTO seen(user_id, item_id, count) VALUES (4, 40, 6)");
-  db.gives("SELECT count FROM seen WHERE user_id = 4 AND item_id = 40", 6);
-  db.run("INSERT INTO seen(seen, user_id, item_id, count) VALUES ('delete', 4, 40, 2)");
-  db.run("INSERT INTO seen(seen, user_id, item_id) VALUES ('delete', 4, 40)");
-  db.gives("SELECT count FROM seen WHERE user_id = 4 AND item_id = 40", 3);
-  db.refuses("INSERT INTO seen(seen, user_id) VALUES ('delete', 4)", SQLITE_CONSTRAINT_NOTNULL,
-             {"NOT NULL constraint failed: seen.item_id: 'delete' takes a key"});
-  db.run("INSERT INTO seen(seen, user_id) VALUES ('resize', 5000)");
-  db.refuses(
-      "INSERT INTO seen(seen, user_id, item_id) VALUES ('resize', 5000, 1)",
-      {"seen: the argument of 'resize' goes into the first key column, user_id; leave item_id"
-       " out"});
-  db.run(
-      "INSERT INTO seen(seen) VALUES ('check'); INSERT INTO seen(seen) VALUES ('rebuild');"
-      "INSERT INTO seen(seen) VALUES ('clear')");
-  db.gives("SELECT count(*) FROM seen", 0);
-}
-
 TEST_F(KeyColumns, unique_is_of_all_of_them_together) {
   db.run("DROP TABLE seen; {}INSERT INTO seen VALUES (1, 2)", create(kColumns, ", unique = on"));
   db.refuses("INSERT INTO seen VALUES (1, 2)", SQLITE_CONSTRAINT_PRIMARYKEY,
@@ -266,17 +209,6 @@ TEST_F(KeyColumns, unique_is_of_all_of_them_together) {
 }
 
 // --- types and collations ------------------------------------------------------------------------
-
-TEST_F(KeyColumns, each_has_its_type) {
-  db.run("DROP TABLE seen; {}INSERT INTO seen VALUES (1, '2', '3', '4')",
-         create("a TEXT, b REAL, c, d NUMERIC"));
-  EXPECT_EQ(pairs("SELECT typeof(a), typeof(b), typeof(c), typeof(d) FROM seen WHERE a = 1 AND"
-                  " b = 2 AND c = '3' AND d = 4"),
-            "text real text integer");
-  EXPECT_EQ(db.number("SELECT filter_contains('seen', 1, 2, 3, 4)"), 0) << "c has no type";
-  EXPECT_EQ(pairs("SELECT key_types, collation FROM filter_info('seen')"),
-            "TEXT, REAL, TEXT, INTEGER BINARY, BINARY, BINARY, BINARY");
-}
 
 TEST_F(KeyColumns, each_has_its_collation) {
   db.run("DROP TABLE seen; {}INSERT INTO seen VALUES ('Ada', 'Rome ', 'X')",
@@ -300,103 +232,7 @@ TEST_F(KeyColumns, each_has_its_collation) {
   db.gives("SELECT count(*) FROM seen", 0);
 }
 
-TEST_F(KeyColumns, update_keeps_a_folded_column) {
-  db.run(
-      "DROP TABLE seen; {}INSERT INTO seen VALUES ('Ada', 1);"
-      "UPDATE seen SET item = 2 WHERE name = 'ada' AND item = 1",
-      create("name TEXT COLLATE NOCASE, item"));
-  EXPECT_EQ(pairs("SELECT filter_contains('seen', 'ADA', 2), filter_contains('seen', 'ADA', 1)"),
-            "1 0");
-}
-
-TEST_F(KeyColumns, another_collation_on_one_of_them_is_no_probe) {
-  db.run("DROP TABLE seen; {}INSERT INTO seen VALUES ('Ada', 'x')",
-         create("name TEXT COLLATE NOCASE, item TEXT"));
-  db.gives("SELECT count(*) FROM seen WHERE name = 'Ada' COLLATE BINARY AND item = 'x'", 1);
-  db.gives("SELECT count(*) FROM seen WHERE name = 'ada' COLLATE BINARY AND item = 'y'", 0);
-  db.refuses("SELECT * FROM seen WHERE name = 'ada' COLLATE RTRIM AND item = 'x'",
-             {"NOCASE, or with BINARY, only; write name = value COLLATE NOCASE"});
-  db.refuses("SELECT * FROM seen WHERE name = 'ada' AND item = 'x' COLLATE NOCASE",
-             {"BINARY, only; write item = value COLLATE BINARY"});
-  db.refuses("SELECT * FROM seen WHERE item = 'x' COLLATE NOCASE",
-             {"nothing gives a value to name;"});
-  db.refuses("DELETE FROM seen WHERE name = 'ADA' COLLATE BINARY AND item = 'x'",
-             {"seen: DELETE and UPDATE find keys by the collation of the key only; write name ="
-              " value AND item = value"});
-  db.refuses("UPDATE seen SET item = 'z' WHERE name = 'ADA' COLLATE BINARY AND item = 'x'",
-             {"by the collation of the key only"});
-  db.gives("SELECT filter_contains('seen', 'ada', 'x')", 1);
-}
-
-// SQLite tells the collation of the first column of a row value for all of them.
-TEST_F(KeyColumns, row_values_of_several_collations_are_no_probe_for_a_change) {
-  db.run(
-      "DROP TABLE seen; {}INSERT INTO seen VALUES (1, 'Ada');"
-      " CREATE TABLE p AS SELECT 1 AS i, 'ada' AS n",
-      create("item, name TEXT COLLATE NOCASE"));
-  EXPECT_EQ(pairs("SELECT * FROM seen WHERE (item, name) IN (SELECT i, n FROM p)"), "1 ada");
-  db.refuses("SELECT * FROM seen WHERE (name, item) IN (SELECT n, i FROM p)",
-             {"BINARY, only; write item = value COLLATE BINARY"});
-  db.refuses("DELETE FROM seen WHERE (item, name) IN (SELECT i, n FROM p)",
-             {"write item = value AND name = value"});
-  db.run("DELETE FROM seen WHERE item IN (SELECT i FROM p) AND name IN (SELECT n FROM p)");
-  db.gives("SELECT count(*) FROM seen", 0);
-}
-
 // --- creating ------------------------------------------------------------------------------------
-
-TEST_F(KeyColumns, may_be_eight) {
-  db.run("DROP TABLE seen; {}INSERT INTO seen VALUES (1, 2, 3, 4, 5, 6, 7, 8)",
-         create("a, b, c, d, e, f, g, h"));
-  db.gives("SELECT filter_contains('seen', 1, 2, 3, 4, 5, 6, 7, 8)", 1);
-  db.gives(
-      "SELECT count(*) FROM seen WHERE a = 1 AND b = 2 AND c = 3 AND d = 4 AND"
-      " e = 5 AND f = 6 AND g = 7 AND h IN (7, 8, 9)",
-      1);
-  db.run("DROP TABLE seen");
-  db.refuses(create("a, b, c, d, e, f, g, h, i, j"),
-             {"seen: a key of 1 to 8 columns expected, not of 10; the ninth is i"});
-}
-
-TEST_F(KeyColumns, what_cannot_be_made_is_refused) {
-  db.run("DROP TABLE seen; CREATE TABLE t(a, b)");
-  db.refuses(create("a, b, A"), {"seen: two key columns are called A"});
-  db.refuses(create("a, count"), {"may not be called count"});
-  db.refuses(create("a, cuckoo_key"),
-             {"none may be called cuckoo_key, which is a hidden column's name"});
-  db.refuses(create("a, seen"), {"may not be called like one of its columns: seen"});
-  db.refuses(create("a, b COLLATE german"),
-             {"column b: collation german, expected BINARY, NOCASE or RTRIM"});
-  db.refuses("CREATE VIRTUAL TABLE seen USING bloom_filter(a, b, hash = murmur2)",
-             {"hash = murmur2 hashes the bytes of one value: it does not go with a key of 2"
-              " columns"});
-  db.run(create("a, b"));
-  for (const char* name : {"a", "B", "count", "cuckoo_key"}) {
-    db.refuses("ALTER TABLE seen RENAME TO " + std::string(name),
-               {"may not be called like one of its columns"});
-  }
-  db.run("INSERT INTO seen VALUES (1, 2); ALTER TABLE seen RENAME TO gone");
-  db.gives("SELECT filter_contains('gone', 1, 2)", 1);
-}
-
-TEST_F(KeyColumns, stay_when_the_database_is_opened_again) {
-  const TemporaryFolder folder;
-  const std::string path = folder.file("f.db");
-  {
-    QuickDatabase first(path);
-    first.run(create("name TEXT COLLATE NOCASE, item INTEGER") +
-              "INSERT INTO seen VALUES ('Ada', 1)");
-  }
-  QuickDatabase again(path);
-  again.gives("SELECT filter_contains('seen', 'ADA', '1')", 1);
-  again.run("INSERT INTO seen(seen) VALUES ('check')");
-  again.gives("SELECT value FROM seen_config WHERE key = 'collation'", "NOCASE, BINARY");
-  again.run("UPDATE seen_config SET value = 'NOCASE' WHERE key = 'collation'");
-  QuickDatabase damaged(path);
-  damaged.refuses("SELECT filter_contains('seen', 'ADA', 1)", SQLITE_CORRUPT,
-                  {"declared with another number of columns than the one it was made with"});
-  damaged.run("DROP TABLE seen");
-}
 
 // Under another type or collation a key has another hash, and would be denied.
 TEST(KeyDeclaration, that_was_edited_in_the_schema_is_noticed) {

@@ -68,66 +68,6 @@ TEST(KeyDomain, equal_columns_always_go_together) {
   }
 }
 
-TEST(KeyDomain, integers_do_not_get_lost_among_texts) {
-  Database db;
-  db.run("{}; {}; INSERT INTO numbers VALUES (1)", create("numbers", "k"),
-         create("texts", "k TEXT"));
-  for (const char* sql : {"INSERT INTO texts(texts, k) VALUES ('merge', 'numbers')",
-                          "INSERT INTO texts(texts, k) VALUES ('merge', filter_export('numbers'))",
-                          "INSERT INTO texts(texts, k) VALUES ('import', filter_export('numbers'))",
-                          "INSERT INTO texts(texts, k) SELECT 'import', cuckoo_build(1)"}) {
-    db.refuses(sql, {"texts: ", "INTEGER", "TEXT", "give both keys one type"});
-    db.gives("SELECT count(*) FROM texts", 0);
-  }
-  db.run(
-      "INSERT INTO texts(texts, k) SELECT 'import', cuckoo_build(x, 1e-9, 100) FROM"
-      " (SELECT 'ada' AS x UNION ALL SELECT 'Eve')");
-  db.gives("SELECT filter_contains('texts', 'Eve')", 1);
-}
-
-// An aggregate sees no collation. It sees whether a collation would change the values it gets.
-TEST(KeyDomain, builds_of_folded_texts_go_into_a_filter_that_folds) {
-  Database db;
-  db.run("CREATE TABLE t(a); INSERT INTO t VALUES ('Ada'), ('EVE '), (7)");
-  db.run(create("n", "k COLLATE NOCASE") + ";" + create("r", "k COLLATE RTRIM"));
-  db.refuses("INSERT INTO n(n, k) SELECT 'import', cuckoo_build(a) FROM t",
-             {"BINARY", "NOCASE", "lower(x)"});
-  db.refuses("INSERT INTO r(r, k) SELECT 'import', cuckoo_build(a) FROM t",
-             {"BINARY", "RTRIM", "rtrim(x)"});
-  db.run("INSERT INTO n(n, k) SELECT 'import', cuckoo_build(lower(a)) FROM t");
-  db.gives("SELECT count(*) FROM t JOIN n ON n.k = t.a", 2);
-  db.run("INSERT INTO r(r, k) SELECT 'import', cuckoo_build(rtrim(a)) FROM t");
-  db.gives("SELECT count(*) FROM t JOIN r ON r.k = t.a", 2);
-}
-
-TEST(KeyDomain, a_union_answers_for_all_its_images) {
-  Database db;
-  db.run("{}; {}; CREATE TABLE i(x)", create("n", "k TEXT COLLATE NOCASE"), create("b", "k TEXT"));
-  db.run("INSERT INTO n VALUES ('Ada'); INSERT INTO b VALUES ('eve')");
-  db.run("INSERT INTO i VALUES (filter_export('n')), (filter_export('b'))");
-  for (const char* order : {"x", "x DESC"}) {
-    const std::string united =
-        sql("(SELECT filter_union(x) FROM (SELECT x FROM i ORDER BY {}))", order);
-    db.gives(sql("SELECT collation FROM filter_info({})", united), "NOCASE");
-    db.gives(sql("SELECT filter_contains({}, 'ADA') + filter_contains({}, 'EVE')", united, united),
-             2);
-  }
-  db.run("INSERT INTO b VALUES ('Eve'); UPDATE i SET x = filter_export('b') WHERE rowid = 2");
-  db.refuses("SELECT filter_union(x) FROM i", {"BINARY", "NOCASE", "collation"});
-}
-
-TEST(KeyDomain, of_a_union_is_rather_one_with_a_type) {
-  Database db;
-  db.run(create("t", "k TEXT") + "; INSERT INTO t VALUES ('1'); CREATE TABLE i(x)");
-  db.run(
-      "INSERT INTO i SELECT cuckoo_build('2', 1e-9, 100, 0) UNION ALL SELECT filter_export('t')");
-  for (const char* order : {"rowid", "rowid DESC"}) {
-    const std::string united =
-        sql("(SELECT filter_union(x) FROM (SELECT x FROM i ORDER BY {}))", order);
-    db.gives(sql("SELECT filter_contains({}, 1) + filter_contains({}, 2)", united, united), 2);
-  }
-}
-
 TEST(KeyTypes, are_those_of_all_keys_since_the_filter_was_empty) {
   TemporaryFolder folder;
   const std::string file = folder.file("t.db");
@@ -164,29 +104,6 @@ TEST(KeyTypes, are_those_of_all_keys_since_the_filter_was_empty) {
   EXPECT_EQ(types(), "");
   db.run("INSERT INTO f(f, k) SELECT 'merge', cuckoo_build(1.5)");
   EXPECT_EQ(types(), "REAL");
-}
-
-TEST(KeyTypes, of_a_column_are_those_after_its_affinity) {
-  Database db;
-  db.run(create("t", "k TEXT") + ";" + create("r", "k REAL") + ";" + create("n", "k NUMERIC"));
-  for (const char* table : {"t", "r", "n"}) {
-    db.run("INSERT INTO {} VALUES (1), ('2')", table);
-  }
-  db.gives("SELECT name || ' ' || key_types FROM filter_info", "n INTEGER,r REAL,t TEXT");
-  db.run(
-      "CREATE VIRTUAL TABLE w USING bloom_filter(k, generations = 3); INSERT INTO w VALUES (1);"
-      "INSERT INTO w(w) VALUES ('rotate'); INSERT INTO w VALUES ('a');"
-      "INSERT INTO w(w) VALUES ('rotate')");
-  db.gives("SELECT key_types FROM filter_info('w')", "INTEGER TEXT");
-  db.gives("INSERT INTO w(w) VALUES ('rotate'); SELECT key_types FROM filter_info('w')", "TEXT");
-  db.run(
-      "CREATE TABLE s(a, b); INSERT INTO s VALUES (1, 'x'), ('y', 'z');"
-      "CREATE VIRTUAL TABLE f USING cuckoo_filter(source = s(a), triggers = off);"
-      "CREATE VIRTUAL TABLE m USING bloom_filter(hash = murmur2, source = s(b), triggers = off)");
-  db.gives("SELECT key_types FROM filter_info('f')", "INTEGER TEXT");
-  db.gives("SELECT key_types FROM filter_info('m')", "TEXT");
-  db.run("DELETE FROM s WHERE a = 1; INSERT INTO f(f) VALUES ('rebuild')");
-  db.gives("SELECT key_types FROM filter_info('f')", "TEXT");
 }
 
 }  // namespace

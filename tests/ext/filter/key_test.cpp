@@ -76,32 +76,6 @@ TEST(KeyEcho, is_converted_as_a_column_would) {
 using KeyProbe = WithDatabase;
 using KeyNull = WithDatabase;
 
-TEST_F(KeyProbe, leaves_the_other_side_as_it_was) {
-  db.run(create("INTEGER"));
-  db.run("CREATE TABLE a(v); INSERT INTO a VALUES ('1'), (1.0), ('x'); INSERT INTO f VALUES (1)");
-  db.gives("SELECT typeof(a.v), a.v, typeof(f.key) FROM a JOIN f ON f.key = a.v",
-           "text|1|integer,real|1.0|integer");
-  db.gives("SELECT typeof(v) FROM a", "text,real,text");
-  db.gives("SELECT filter_contains('f', v) || typeof(v) FROM a", "1text,1real,0text");
-  db.run("DROP TABLE f");
-  db.run(create("TEXT"));
-  db.run("INSERT INTO f SELECT v FROM a");
-  db.gives("SELECT typeof(v) FROM a JOIN f ON f.key = a.v", "text,real,text");
-  db.gives("SELECT filter_contains('f', v) || typeof(v) FROM a", "1text,1real,1text");
-}
-
-TEST_F(KeyNull, is_refused_by_name) {
-  db.run("CREATE VIRTUAL TABLE seen USING cuckoo_filter(email TEXT)");
-  db.refuses("INSERT INTO seen VALUES (NULL)", SQLITE_CONSTRAINT, {"seen.email", "NULL"});
-  db.refuses("INSERT INTO seen(email) SELECT NULL", SQLITE_CONSTRAINT, {"seen.email"});
-  db.refuses("INSERT OR REPLACE INTO seen VALUES (NULL)", SQLITE_CONSTRAINT, {"seen.email"});
-  db.refuses("INSERT INTO seen DEFAULT VALUES", SQLITE_CONSTRAINT, {"seen.email"});
-  db.run("INSERT INTO seen VALUES ('a')");
-  db.refuses("UPDATE seen SET email = NULL WHERE email = 'a'", SQLITE_CONSTRAINT, {"seen.email"});
-  db.gives("SELECT email FROM seen WHERE email = 'a'", "a");
-  db.gives("SELECT count(*) FROM seen", 1);
-}
-
 TEST_F(KeyNull, under_or_ignore_is_skipped) {
   db.run(create(""));
   db.gives("INSERT OR IGNORE INTO f VALUES ('a'), (NULL), ('b'); SELECT changes()", 2);
@@ -121,20 +95,6 @@ TEST_F(KeyNull, under_or_ignore_is_skipped) {
   db.run("INSERT INTO f(f) VALUES ('check')");
 }
 
-TEST_F(KeyNull, as_a_probe_finds_nothing) {
-  db.run(create(""));
-  db.run("INSERT INTO f VALUES ('a'), (0), (''), (x'')");
-  EXPECT_FALSE(found(db, "NULL"));
-  db.gives("SELECT count(*) FROM f WHERE key IS NULL", 0);
-  db.gives("SELECT count(*) FROM f WHERE key IN (NULL, 'a')", 1);
-  db.gives("SELECT filter_contains('f', NULL)", "NULL");
-  db.run("DELETE FROM f WHERE key = NULL; DELETE FROM f WHERE key IS NULL");
-  db.gives("SELECT count(*) FROM f", 4);
-  db.run("CREATE TABLE t(v); INSERT INTO t VALUES (NULL), ('a')");
-  db.gives("SELECT quote(v) FROM t JOIN f ON f.key = t.v", "'a'");
-  db.gives("SELECT quote(v) FROM t JOIN f ON f.key IS t.v", "'a'");
-}
-
 TEST_F(KeyProbe, by_is_works_like_equals) {
   db.run(create("INTEGER"));
   db.run("INSERT INTO f VALUES (1)");
@@ -148,79 +108,6 @@ TEST_F(KeyProbe, by_is_works_like_equals) {
   sqlite3_bind_text(probe.handle(), 1, "1", -1, SQLITE_STATIC);
   EXPECT_EQ(probe.once(), 1);
   db.gives("DELETE FROM f WHERE key IS 1; SELECT count(*) FROM f", 0);
-}
-
-TEST_F(KeyProbe, by_an_in_list_gives_each_value_once) {
-  db.run(create(""));
-  db.run("INSERT INTO f VALUES (1), (2), ('2'), (3), (3)");
-  db.gives_each("SELECT count(*) FROM f WHERE key IN ({})",
-                {"2, 2.0 => 1", "2, '2', 2.0, x'32' => 2", "1, 2, 3, 4, 5 => 3", " => 0",
-                 "SELECT 2 UNION ALL SELECT 2 => 1", "3 => 1"});
-}
-
-TEST(KeyCollation, that_is_not_binary_is_an_error_never_an_answer) {
-  Database db;
-  db.run(create("TEXT"));
-  db.run("CREATE TABLE a(v TEXT COLLATE NOCASE); INSERT INTO a VALUES ('Abc'), ('abc')");
-  db.run("INSERT INTO f VALUES ('abc')");
-  for (const char* sql :
-       {"SELECT 1 FROM f WHERE key = 'ABC' COLLATE NOCASE",
-        "SELECT 1 FROM f WHERE key COLLATE NOCASE = 'ABC'",
-        "SELECT 1 FROM f WHERE key = 'abc ' COLLATE RTRIM",
-        "SELECT 1 FROM f WHERE key COLLATE NOCASE IN ('ABC')",
-        "SELECT a.v FROM a CROSS JOIN f ON a.v = f.key", "SELECT a.v FROM a JOIN f ON a.v = f.key",
-        "SELECT 1 FROM f WHERE key IS 'ABC' COLLATE NOCASE",
-        "SELECT v FROM a WHERE EXISTS (SELECT 1 FROM f WHERE a.v = f.key)"}) {
-    db.refuses(sql, {"f"});
-  }
-  const Outcome outcome = db.attempt("SELECT 1 FROM f WHERE key = 'ABC' COLLATE NOCASE");
-  EXPECT_NE(outcome.message.find("BINARY"), std::string::npos) << outcome.message;
-  db.gives("SELECT a.v FROM a JOIN f ON f.key = a.v", "abc");
-  db.gives("SELECT a.v FROM a JOIN f ON a.v = f.key COLLATE BINARY", "abc");
-  db.gives("SELECT v FROM a WHERE EXISTS (SELECT 1 FROM f WHERE f.key = a.v)", "abc");
-  db.gives("SELECT key FROM f WHERE key = 'abc' AND key = 'ABC' COLLATE NOCASE", "abc");
-  db.gives("SELECT key FROM f WHERE key COLLATE NOCASE = 'ABC' AND key = 'abc'", "abc");
-  db.gives("SELECT key FROM f WHERE key = 'abc' AND key = 'x' COLLATE NOCASE", "none");
-  db.refuses("DELETE FROM f WHERE key = 'ABC' COLLATE NOCASE", {"f"});
-  db.gives("SELECT count(*) FROM f", 1);
-}
-
-// A type on the other side is not applied: documented.
-TEST(KeyType, counts_on_the_filters_side_only) {
-  Database db;
-  db.run(create(""));
-  db.run("CREATE TABLE a(v INTEGER); INSERT INTO a VALUES (1); INSERT INTO f VALUES ('1')");
-  db.gives("SELECT count(*) FROM f WHERE key = 1", 0);
-  db.run("DROP TABLE f");
-  db.run(create("INTEGER"));
-  db.gives("INSERT INTO f VALUES ('1'); SELECT count(*) FROM a JOIN f ON f.key = a.v", 1);
-}
-
-TEST(KeyLarge, text_and_blob_are_hashed_whole) {
-  Database db;
-  db.run(create(""));
-  db.run("INSERT INTO f VALUES (zeroblob(3000000)), (printf('%.*c', 100000, 'x'))");
-  EXPECT_TRUE(found(db, "zeroblob(3000000)"));
-  EXPECT_FALSE(found(db, "zeroblob(3000001)"));
-  EXPECT_TRUE(found(db, "printf('%.*c', 100000, 'x')"));
-  EXPECT_FALSE(found(db, "printf('%.*c', 99999, 'x')"));
-  db.run("DELETE FROM f WHERE key = zeroblob(3000000)");
-  EXPECT_FALSE(found(db, "zeroblob(3000000)"));
-}
-
-TEST(KeySubtypeOfTable, holds_ten_thousand_of_each_kind) {
-  Database db;
-  db.run(create(""));
-  const std::string numbers = with_numbers(0, 9999);
-  for (const char* key : {"i", "i + 0.5", "'t' || i", "CAST('b' || i AS BLOB)"}) {
-    db.run("INSERT INTO f {}SELECT {} FROM n", numbers, key);
-  }
-  for (const char* key : {"i", "i + 0.5", "'t' || i", "CAST('b' || i AS BLOB)", "i + 0.0"}) {
-    db.gives(sql("{}SELECT count(*) FROM n JOIN f ON f.key = {}", numbers, key), 10000);
-  }
-  for (const char* key : {"i + 10000", "i + 0.25", "'u' || i", "CAST(i AS TEXT)"}) {
-    EXPECT_LE(db.number("{}SELECT count(*) FROM n JOIN f ON f.key = {}", numbers, key), 1) << key;
-  }
 }
 
 }  // namespace

@@ -108,30 +108,6 @@ TEST(LegacyFile, of_another_size_is_taken_as_it_is) {
   }
 }
 
-TEST(LegacyFile, keys_are_their_bytes) {
-  Database db;
-  db.run(create("capacity = 100, fpr = 1e-6") + "; INSERT INTO f VALUES ('abc'), (x'646566')");
-  db.gives("SELECT count(*) FROM f WHERE key = x'616263'", 1);
-  db.gives("SELECT count(*) FROM f WHERE key = 'def'", 1);
-  db.gives("SELECT filter_contains('f', 'abc') + filter_contains('f', x'616263')", 2);
-  for (const char* number : {"1", "1.5", "-7"}) {
-    db.refuses(sql("INSERT INTO f VALUES ({})", number), SQLITE_MISMATCH, {"murmur2", "TEXT"});
-    db.gives(std::string("SELECT count(*) FROM f WHERE key = ") + number, 0);
-    db.gives(sql("SELECT filter_contains('f', {})", number), 0);
-  }
-  db.refuses("INSERT INTO f VALUES (NULL)", SQLITE_CONSTRAINT, {"NULL"});
-  db.run("DROP TABLE f; " + create("key TEXT, capacity = 100, fpr = 1e-6"));
-  db.run("INSERT INTO f VALUES (1), (1.5)");
-  db.gives("SELECT key FROM f WHERE key IN ('1', 1.5, 2)", "1,1.5");
-}
-
-TEST(LegacyFile, of_a_utf16_database_is_the_same) {
-  Database db;
-  db.run("PRAGMA encoding = 'UTF-16le'; {}; INSERT INTO f VALUES {}", create(kSamples[0].options),
-         kSamples[0].rows);
-  EXPECT_EQ(exported(db), kSamples[0].file);
-}
-
 TEST(LegacyFile, follows_transactions_and_connections) {
   for (const char* journal : {"DELETE", "WAL"}) {
     TemporaryFolder folder;
@@ -169,29 +145,6 @@ TEST(LegacyFile, follows_transactions_and_connections) {
   }
 }
 
-TEST(LegacyFile, import_is_undone_by_roll_backs) {
-  TemporaryFolder folder;
-  QuickDatabase one(folder.file("f.db"));
-  one.run(create("capacity = 50, seed = 9") + "; INSERT INTO f VALUES ('mine')");
-  QuickDatabase other(folder.file("f.db"));
-  other.gives("SELECT count(*) FROM f", 1);
-  const std::string before = exported(one);
-  one.run("BEGIN");
-  import(one, kSamples[0].file);
-  EXPECT_EQ(exported(one), kSamples[0].file);
-  EXPECT_EQ(exported(other), before);
-  one.run("ROLLBACK");
-  EXPECT_EQ(exported(one), before);
-  one.run("BEGIN; INSERT INTO f VALUES ('more'); SAVEPOINT s");
-  import(one, kSamples[1].file);
-  one.run("ROLLBACK TO s; COMMIT");
-  one.gives("SELECT key FROM f WHERE key IN ('mine', 'more', 'hello')", "mine,more");
-  import(one, kSamples[2].file);
-  EXPECT_EQ(exported(other), kSamples[2].file);
-  check(one);
-  check(other);
-}
-
 // The size of the pages makes no difference: the file has no pages.
 class LegacyFilePages : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Sizes, LegacyFilePages, testing::Values(512, 1024, 4096), kParameterName);
@@ -219,34 +172,6 @@ TEST_P(LegacyFilePages, is_merged_with_one_of_equal_size_and_seed) {
   EXPECT_EQ(exported(db, "h"), exported(db));
   for (const char* table : {"f", "g", "h"}) {
     check(db, table);
-  }
-}
-
-// growth = on would be refused here: no error may name it as the way out.
-TEST(LegacyFile, errors_name_a_way_out_that_there_is) {
-  Database db;
-  db.run(
-      "CREATE VIRTUAL TABLE f USING bloom_filter(hash = murmur2, seed = 1);"
-      "CREATE VIRTUAL TABLE g USING bloom_filter(hash = murmur2, seed = 1, capacity = 77)");
-  for (const auto& [sql, way_out] :
-       {std::pair("INSERT INTO f(f) VALUES ('rebuild')", "source"),
-        std::pair("INSERT INTO f(f, key) VALUES ('resize', 50)", "source"),
-        std::pair("INSERT INTO f(f, key) VALUES ('merge', 'g')", "capacity and fpr")}) {
-    db.refuses(sql, {way_out});
-    EXPECT_EQ(db.attempt(sql).message.find("growth"), std::string::npos) << sql;
-  }
-}
-
-TEST(LegacyFile, that_is_full_says_so) {
-  Database db;
-  db.run(create("key TEXT, seed = 5, capacity = 100, fpr = 0.001"));
-  db.run("INSERT INTO f {}; BEGIN", texts(1, 100));
-  db.refuses("INSERT INTO f " + texts(101, 300), {"full: f", "100"});
-  db.run("INSERT INTO f VALUES ('1'); COMMIT");
-  EXPECT_EQ(present(db, texts(1, 100)), 100);
-  check(db);
-  for (const char* command : {"('rebuild', NULL)", "('resize', 500)", "('rotate', NULL)"}) {
-    db.refuses(std::string("INSERT INTO f(f, key) VALUES ") + command, {"f: "});
   }
 }
 

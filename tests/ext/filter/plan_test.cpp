@@ -206,28 +206,6 @@ TEST(FilterPlanForBytes, gives_the_least_rate_that_fits) {
   }
 }
 
-TEST(FilterPlanForBytes, has_no_row_for_what_does_not_fit) {
-  Database db;
-  db.gives("SELECT layout FROM filter_plan(1e7, NULL, 17e6) WHERE layout IS NOT NULL",
-           "standard,blocked");
-  db.refuses("SELECT * FROM filter_plan(1e9, NULL, 1e6)",
-             {"filter_plan: bytes is 1000000, and no filter takes less than ",
-              " for that capacity, at an fpr of 0.25"});
-  db.refuses("SELECT * FROM filter_plan(NULL, 0.1, 100)",
-             {"filter_plan: bytes is 100, and no filter takes less than ", " at that fpr"});
-  db.gives("SELECT count(*) FROM filter_plan(1000, 0.01, NULL)", 4);
-  db.gives("SELECT bytes FROM filter_plan(NULL, 0.01, '64 KB')", "64 KB,64 KB,64 KB,64 KB");
-  for (const char* const arguments :
-       {"(1000, 0.01, 5000)", "(1000, NULL, NULL)", "(NULL, 0.1, NULL)", "(NULL, NULL, 5000)"}) {
-    db.refuses("SELECT * FROM filter_plan" + std::string(arguments),
-               {"two of capacity, fpr and bytes, and NULL for the third"});
-  }
-  for (const char* const bytes : {"0", "-5", "'64XB'", "x'3634'", "1e19"}) {
-    db.refuses(sql("SELECT * FROM filter_plan(1000, NULL, {})", bytes),
-               {"filter_plan: bytes is ", "expected a number from 1 to 2^60"});
-  }
-}
-
 // A table made with the pasted options has exactly the rate that was asked for.
 TEST_F(FilterPlanTable, options_are_exact) {
   for (const char* rate : {"0.25", "0.1", "1.0/3000", "9.3132257461547851e-10", "0.0007"}) {
@@ -251,24 +229,6 @@ TEST_F(FilterPlanTable, takes_no_memory_at_any_capacity) {
       "SELECT count(*) FROM filter_plan(1 << 40, 1.0 / (1 << 20))"
       " WHERE memory_bytes > 2e12",
       4);
-}
-
-TEST_F(FilterPlanTable, says_which_arguments_are_possible) {
-  for (const char* capacity : {"0", "-1", "1.5", "(1 << 40) + 1", "1e300", "'many'", "x'31'"}) {
-    db.refuses(sql("SELECT * FROM filter_plan({}, 0.1)", capacity),
-               {"filter_plan: capacity is ", "expected a whole number from 1 to 2^40"});
-  }
-  for (const char* rate : {"0", "-0.1", "0.26", "1e-10", "'few'", "1e999"}) {
-    db.refuses(sql("SELECT * FROM filter_plan(1000, {})", rate),
-               {"filter_plan: fpr is ", "expected a number from 2^-30 to 0.25"});
-  }
-  db.refuses("SELECT * FROM filter_plan(1e12, 1e-9)",
-             {"filter_plan: capacity = 1000000000000 and fpr = 1e-09",
-              "expected capacity/fpr of at most 2^60"});
-  for (const char* arguments : {"", "()", "(1000)"}) {
-    db.refuses("SELECT * FROM filter_plan" + std::string(arguments),
-               {"filter_plan: the arguments are a capacity and a false positive rate"});
-  }
 }
 
 }  // namespace

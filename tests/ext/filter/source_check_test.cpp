@@ -138,21 +138,6 @@ TEST_P(SourceCheckOfTriggers, finds_what_raise_ignore_kept_from_the_filter) {
   check();
 }
 
-TEST(SourceCapacity, follows_from_the_source_if_it_is_not_given) {
-  Database db;
-  db.run(
-      "CREATE TABLE t(a, b); CREATE TABLE small(a); INSERT INTO small VALUES (1);"
-      "{}INSERT INTO t SELECT i, nullif(i % 2, 0) FROM n",
-      with_numbers(4001));
-  db.run(
-      "CREATE VIRTUAL TABLE f USING cuckoo_filter(source = t(a), triggers = off);"
-      "CREATE VIRTUAL TABLE half USING bloom_filter(source = t(b), triggers = off, growth = off);"
-      "CREATE VIRTUAL TABLE s USING cuckoo_filter(source = small(a), triggers = off);"
-      "CREATE VIRTUAL TABLE given USING cuckoo_filter(source = t(a), triggers = off, capacity = "
-      "5000)");
-  db.gives("SELECT name || ' ' || capacity FROM filter_info", "f 5002,given 5000,half 2502,s 1000");
-}
-
 // Its 'rebuild' makes no triggers anew, so no statement is planned again.
 TEST_P(SourceCheckOfTriggers, does_not_take_those_of_another_filter_for_newer_ones) {
   db.run("CREATE TABLE t(a); INSERT INTO t VALUES ('x')");
@@ -166,26 +151,6 @@ TEST_P(SourceCheckOfTriggers, does_not_take_those_of_another_filter_for_newer_on
   const Outcome outcome = db.attempt("INSERT INTO f(f) VALUES ('check')");
   EXPECT_EQ(outcome.message.find("newer"), std::string::npos) << outcome.message;
   EXPECT_NE(outcome.message.find("lacks 1 of the 1"), std::string::npos) << outcome.message;
-}
-
-// Someone removed keys that only seemed to be there. The hashes of the others are there, but some
-// cells are not.
-TEST(SourceCheckOfAnswers, finds_keys_that_the_filter_denies) {
-  for (const char* options : {"seed = 1", "seed = 1, growth = off, capacity = 5000"}) {
-    SCOPED_TRACE(options);
-    Database db;
-    db.run("CREATE TABLE t(a); INSERT INTO t SELECT 'u' || i FROM ({})", numbers(1, 5000));
-    db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(source = t(a), triggers = on, {})", options);
-    db.run(
-        "CREATE TEMP TABLE absent AS SELECT 'z' || i AS a FROM ({})"
-        " WHERE filter_contains('f', 'z' || i) LIMIT 3",
-        numbers(1, 20000));
-    db.run("DELETE FROM f WHERE key IN (SELECT a FROM absent)");
-    const int64_t denied = db.number("SELECT count(*) FROM t WHERE NOT filter_contains('f', a)");
-    ASSERT_GT(denied, 0);
-    db.refuses("INSERT INTO f(f) VALUES ('check')", {sql("lacks {} of the 5000 values", denied)});
-    db.run("INSERT INTO f(f) VALUES ('rebuild'), ('check')");
-  }
 }
 
 TEST_P(SourceCheckOfTriggers, says_that_the_triggers_are_gone) {

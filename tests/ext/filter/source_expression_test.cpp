@@ -25,52 +25,6 @@ class SourceExpression : public testing::Test {
   Database db;
 };
 
-TEST_F(SourceExpression, is_loaded_and_rebuilt) {
-  db.run("CREATE TABLE u(id INTEGER PRIMARY KEY, email TEXT, deleted_at)");
-  db.run("INSERT INTO u VALUES (1, 'Ada', NULL), (2, NULL, NULL), (3, 'BOB', 5), (4, 'Cy', NULL)");
-  create("email TEXT, source = u(lower(email)), where = 'deleted_at IS NULL'");
-  db.gives("SELECT email FROM f WHERE email IN ('ada', 'Ada', 'bob', 'cy')", "ada,cy");
-  db.gives("SELECT count(*) FROM f", 2);
-  db.run("INSERT INTO u VALUES (5, 'Eve', NULL), (6, 'Fay', 1)");
-  db.refuses("INSERT INTO f(f) VALUES ('check')",
-             {"lacks 1 of the 3 values", "main.u(lower(email)) where deleted_at IS NULL"});
-  db.run("INSERT INTO f(f) VALUES ('rebuild')");
-  expect_held("SELECT lower(email) AS k FROM u WHERE deleted_at IS NULL");
-}
-
-TEST_F(SourceExpression, follows_what_begins_and_ceases_to_meet_the_condition) {
-  db.run("CREATE TABLE u(id INTEGER PRIMARY KEY, email TEXT, deleted_at)");
-  create("source = u(email), where = 'deleted_at IS NULL', triggers = on");
-  const char* const query = "SELECT email AS k FROM u WHERE deleted_at IS NULL";
-  for (const char* sql : {
-           "INSERT INTO u VALUES (1, 'a', NULL), (2, 'b', 7), (3, NULL, NULL), (4, 'a', NULL)",
-           "UPDATE u SET deleted_at = 1 WHERE id = 1",
-           "UPDATE u SET deleted_at = NULL WHERE id = 2",
-           "UPDATE u SET email = 'c' WHERE id = 2",
-           "UPDATE u SET email = 'd', deleted_at = 3 WHERE id = 2",
-           "UPDATE u SET email = 'e', deleted_at = NULL WHERE id = 2",
-           "UPDATE u SET email = NULL WHERE id = 2",
-           "DELETE FROM u WHERE id = 4",
-           "BEGIN; INSERT INTO u VALUES (9, 'x', NULL); ROLLBACK",
-       }) {
-    SCOPED_TRACE(sql);
-    db.run(sql);
-    expect_held(query);
-  }
-}
-
-TEST_F(SourceExpression, compares_as_a_query_of_the_table_does) {
-  db.run("CREATE TABLE t(n INTEGER, s TEXT COLLATE NOCASE, r REAL, a)");
-  create(
-      "source = t(s), where = 'n = ''1'' AND s = ''ADA'' AND r < ''2'' AND a = 1', "
-      "triggers = on");
-  db.run(
-      "INSERT INTO t VALUES (1, 'ada', 1, 1), (1, 'Ada', 1.5, 1), ('1', 'aDa', '1', '1'),"
-      " (1, 'ada', 2, 1), (2, 'ada', 1, 1)");
-  db.gives("SELECT count(*) FROM f", 2);
-  expect_held("SELECT s AS k FROM t WHERE n = '1' AND s = 'ADA' AND r < '2' AND a = 1");
-}
-
 TEST_F(SourceExpression, that_did_not_change_leaves_the_filter_as_it_was) {
   db.run("CREATE TABLE t(a TEXT, b)");
   create("source = t(lower(a)), where = 'b > 0', triggers = on");
@@ -126,21 +80,6 @@ TEST_F(SourceExpression, follows_tables_of_all_kinds) {
   }
 }
 
-TEST_F(SourceExpression, gives_the_key_no_type_and_no_collation) {
-  db.run("CREATE TABLE t(a INTEGER, b TEXT COLLATE NOCASE); INSERT INTO t VALUES (5, 'Ada')");
-  create("source = t(+a)");
-  db.gives("SELECT filter_contains('f', 5) || filter_contains('f', '5')", "10");
-  db.run("DROP TABLE f");
-  create("k TEXT, source = t(+a)");
-  db.gives("SELECT filter_contains('f', 5) || filter_contains('f', '5')", "11");
-  db.run("DROP TABLE f");
-  create("k TEXT COLLATE NOCASE, source = t(trim(b))");
-  db.gives("SELECT filter_contains('f', 'ADA')", "1");
-  db.run("DROP TABLE f");
-  create("source = t(b), where = 'a > 0'");  // a column still does
-  db.gives("SELECT filter_contains('f', 'ADA')", "1");
-}
-
 TEST_F(SourceExpression, that_no_index_could_have_is_refused) {
   db.run("CREATE TABLE t(a TEXT, b)");
   refuses("source = t(lower(c))", {"source main.t(lower(c))", "no such column"});
@@ -165,17 +104,6 @@ TEST_F(SourceExpression, that_no_index_could_have_is_refused) {
   db.gives("SELECT name FROM sqlite_schema", "t");
 }
 
-TEST_F(SourceExpression, is_no_ground_for_a_guard) {
-  db.run("CREATE TABLE t(a TEXT, b)");
-  create("source = t(a), where = 'b > 0', triggers = on");
-  db.refuses("CREATE VIRTUAL TABLE g USING filter_guard(f)",
-             {"main.t(a) where b > 0", "columns of all rows"});
-  db.run("DROP TABLE f");
-  create("source = t(lower(a)), triggers = on");
-  db.refuses("CREATE VIRTUAL TABLE g USING filter_guard(f, source = t(a), stale = allowed)",
-             {"main.t(lower(a))", "columns of all rows"});
-}
-
 TEST_F(SourceExpression, whose_row_table_is_gone_stops_changes_of_the_source) {
   db.run("CREATE TABLE t(a TEXT, b)");
   create("source = t(lower(a)), triggers = on");
@@ -185,76 +113,6 @@ TEST_F(SourceExpression, whose_row_table_is_gone_stops_changes_of_the_source) {
   db.run("INSERT INTO f(f) VALUES ('rebuild'); INSERT INTO t VALUES ('A', 1)");
   expect_held("SELECT lower(a) AS k FROM t");
   db.refuses(sql("ALTER TABLE {} RENAME TO r", own_name(db, "f", "row")), {"under this name"});
-}
-
-TEST_F(SourceExpression, may_be_one_of_several_key_columns) {
-  db.run("CREATE TABLE t(id INTEGER PRIMARY KEY, a INTEGER, b TEXT COLLATE NOCASE, c)");
-  db.run("INSERT INTO t VALUES (1, 1, 'x', 0), (2, 1, NULL, 0), (3, NULL, 'x', 0), (4, 2, 'Y', 0)");
-  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(a, b, source = t(a, b), triggers = on)");
-  const auto expect = [&] {
-    db.gives("SELECT count(*) FROM f",
-             db.number("SELECT count(*) FROM t WHERE a IS NOT NULL AND b IS NOT NULL"));
-    db.gives(
-        "SELECT count(*) FROM t WHERE a IS NOT NULL AND b IS NOT NULL"
-        " AND NOT filter_contains('f', a, b)",
-        0);
-    db.run("INSERT INTO f(f) VALUES ('check')");
-  };
-  expect();
-  db.gives("SELECT filter_contains('f', '1', 'X')", 1);  // types and collations of t
-  for (const char* sql : {
-           "INSERT INTO t(a, b) VALUES (5, 'p'), (NULL, 'q'), (6, NULL)",
-           "UPDATE t SET a = a + 1",
-           "UPDATE t SET b = 'z' WHERE b IS NULL",
-           "UPDATE t SET a = NULL WHERE id = 4",
-           "UPDATE t SET c = 5",
-           "ALTER TABLE t RENAME COLUMN b TO \"b b\"; ALTER TABLE t RENAME COLUMN \"b b\" TO b",
-           "INSERT INTO f(f) VALUES ('rebuild')",
-           "DELETE FROM t WHERE id < 3",
-       }) {
-    SCOPED_TRACE(sql);
-    db.run(sql);
-    expect();
-  }
-  db.run("DROP TABLE f");
-  db.run(
-      "CREATE VIRTUAL TABLE f USING cuckoo_filter(a, b TEXT, source = t(a, upper(b)),"
-      " where = 'c = 5', triggers = on, capacity = 10)");
-  db.run("INSERT INTO t(a, b, c) VALUES (9, 'low', 5), (9, 'other', 6)");
-  db.gives("SELECT filter_contains('f', 9, 'LOW') || filter_contains('f', 9, 'OTHER')", "10");
-  db.run("INSERT INTO f(f) VALUES ('check'); DROP TABLE f");
-  refuses("a, b, source = t(a)", {"keys of 1 column(s), and the key has 2"});
-  refuses("a TEXT, b, source = t(a, b)", {"key column a takes the type of its source", "INTEGER"});
-  refuses("a, b COLLATE RTRIM, source = t(a, b)", {"key column b takes the collation", "NOCASE"});
-  refuses("a, b, source = t(a, nothing)", {"nothing: no such column"});
-}
-
-TEST_F(SourceExpression, whose_values_differ_in_the_type_of_the_key_are_not_the_same) {
-  db.run("CREATE TABLE t(x); INSERT INTO t VALUES (1)");
-  for (const char* source : {"t((x))", "t(x + 0)", "t(x)"}) {
-    SCOPED_TRACE(source);
-    db.run("UPDATE t SET x = 1");
-    if (std::string(source) == "t(x)") {  // a column that lost its type
-      db.run("CREATE TABLE typed(x TEXT); INSERT INTO typed VALUES (1)");
-      create("source = typed(x), triggers = on");
-      db.run("CREATE TABLE copy(x); DROP TABLE typed; ALTER TABLE copy RENAME TO typed");
-      db.run("INSERT INTO f(f) VALUES ('rebuild'); INSERT INTO typed VALUES (1)");
-      db.run("UPDATE typed SET x = 1.0");
-    } else {
-      create(sql("k TEXT, source = {}, triggers = on", source));
-      db.run("UPDATE t SET x = 1.0");
-    }
-    db.gives("SELECT filter_contains('f', '1.0') || filter_contains('f', '1')", "10");
-    db.run("INSERT INTO f(f) VALUES ('check'); DROP TABLE f");
-  }
-}
-
-TEST_F(SourceExpression, compares_columns_of_any_type_as_their_table_does) {
-  db.run("CREATE TABLE t(x ANY, k TEXT) STRICT");
-  create("source = t(k), where = 'x <> ''5''', triggers = on");
-  db.run("INSERT INTO t VALUES (5, 'number'), ('5', 'text')");
-  db.gives("SELECT filter_contains('f', 'number') || filter_contains('f', 'text')", "10");
-  db.run("INSERT INTO f(f) VALUES ('check')");
 }
 
 TEST_F(SourceExpression, keeps_the_names_of_columns_without_its_insert_trigger) {
@@ -267,14 +125,6 @@ TEST_F(SourceExpression, keeps_the_names_of_columns_without_its_insert_trigger) 
     db.gives("SELECT filter_contains('f', 'one')", 1);
     db.run("DROP TABLE f; ALTER TABLE t DROP COLUMN a; ALTER TABLE t RENAME COLUMN b TO a");
   }
-}
-
-TEST_F(SourceExpression, may_name_a_column_that_is_called_new) {
-  db.run("CREATE TABLE t(new TEXT); INSERT INTO t VALUES ('A')");
-  create("k, source = t(CASE WHEN new > '' THEN lower(new) END), triggers = on");
-  db.run("INSERT INTO t VALUES ('B'); INSERT INTO f(f) VALUES ('check')");
-  db.run("ALTER TABLE f RENAME TO g; ALTER TABLE g RENAME TO f");
-  expect_held("SELECT lower(new) AS k FROM t");
 }
 
 TEST_F(SourceExpression, of_the_clock_or_the_rowid_is_refused) {

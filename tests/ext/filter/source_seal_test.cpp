@@ -287,37 +287,6 @@ TEST_P(SourceSeal, that_cannot_be_read_is_not_whole) {
 
 // --- what happens to a database in its life ------------------------------------------------------
 
-TEST_P(SourceSeal, stays_whole_through_other_ddl) {
-  for (const char* sql : {"CREATE TABLE one(a, b)",
-                          "CREATE INDEX i ON t(a)",
-                          "CREATE VIEW v AS SELECT a FROM t",
-                          "CREATE TRIGGER own BEFORE INSERT ON t BEGIN SELECT 1; END",
-                          "ANALYZE",
-                          "REINDEX",
-                          "VACUUM",
-                          "ALTER TABLE one ADD COLUMN c",
-                          "DROP TABLE one",
-                          "VACUUM",
-                          "ALTER TABLE t ADD COLUMN b",
-                          "ALTER TABLE t RENAME COLUMN b TO c",
-                          "ALTER TABLE t DROP COLUMN c",
-                          "DROP VIEW v",
-                          "DROP TRIGGER own",
-                          "DROP INDEX i",
-                          "PRAGMA auto_vacuum = FULL; VACUUM",
-                          "CREATE TABLE two(a); DROP TABLE two",
-                          "PRAGMA writable_schema = reset",
-                          "CREATE VIRTUAL TABLE other USING cuckoo_filter",
-                          "DROP TABLE other"}) {
-    SCOPED_TRACE(sql);
-    db_.run(sql);
-    db_.run("INSERT INTO t(a) VALUES (random()); UPDATE t SET a = a || 'x' WHERE id % 2");
-    expect_in_step(db_);
-  }
-  db_.run("INSERT INTO f(f) VALUES ('rebuild')");
-  expect_in_step(db_);
-}
-
 TEST_P(SourceSeal, goes_with_the_names) {
   db_.run("ALTER TABLE f RENAME TO \"the \"\"f\"\"\"; VACUUM; INSERT INTO t(a) VALUES ('x')");
   expect_in_step(db_, "the \"f\"");
@@ -393,21 +362,6 @@ TEST_P(SourceSeal, of_a_schema_that_is_replayed_is_whole) {
   EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema WHERE type = 'trigger'"), 3);
 }
 
-// SQLite renames table and column in the triggers. The filter stores the new names at the next
-// change, so it still knows them when the triggers are gone.
-TEST_P(SourceSeal, that_is_gone_after_a_rename_leaves_the_new_names) {
-  db_.run("BEGIN; INSERT INTO t(a) VALUES ('first'); ALTER TABLE t RENAME TO u; COMMIT");
-  db_.run("SAVEPOINT s; INSERT INTO u(a) VALUES ('undone'); ROLLBACK TO s; RELEASE s");
-  db_.run("ALTER TABLE u RENAME COLUMN a TO b; INSERT INTO u(b) VALUES ('x')");
-  db_.run("CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT); INSERT INTO t(a) VALUES ('of another')");
-  db_.run(
-      "CREATE TABLE copy(id INTEGER PRIMARY KEY, b TEXT, a TEXT); INSERT INTO copy(id, b) SELECT "
-      "id,"
-      " b FROM u; DROP TABLE u; ALTER TABLE copy RENAME TO u; INSERT INTO f(f) VALUES ('rebuild')");
-  expect_in_step(db_, "f", "u", "b");
-  db_.gives("SELECT filter_contains('f', 'x') - filter_contains('f', 'of another')", 1);
-}
-
 // Two databases with the same history: nothing but the suffix tells one schema from the other.
 TEST_P(SourceSeal, is_that_of_the_database_that_was_put_in_place) {
   Database other;
@@ -452,34 +406,6 @@ TEST_P(SourceSeal, works_in_defensive_mode) {
   expect_cured(db_);
   db_.run("DROP TABLE f; " + create());
   expect_in_step(db_);
-}
-
-// --- the rowid under other names -----------------------------------------------------------------
-
-// A column called rowid, oid or _rowid_ hides this name of the rowid. A rename or a drop of the
-// column frees the name.
-TEST(SourceRowid, is_followed_under_names_that_were_a_column) {
-  for (const char* hidden : {"rowid", "oid", "_rowid_"}) {
-    const std::string column = hidden;
-    for (const std::string& freed :
-         {"RENAME COLUMN " + column + " TO b", "DROP COLUMN " + column}) {
-      SCOPED_TRACE(freed);
-      Database db;
-      db.run("CREATE TABLE t(id INTEGER PRIMARY KEY, {} TEXT, c); INSERT INTO t(id) VALUES (1)",
-             column);
-      db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(key, source = t(id), triggers = on)");
-      if (db.attempt("ALTER TABLE t " + freed).code != SQLITE_OK) {
-        continue;  // newer versions of SQLite refuse the rename
-      }
-      db.run("UPDATE t SET {} = 5", column);
-      db.gives("SELECT id FROM t", 5);
-      db.gives("SELECT cuckoo_check('f')", "ok");
-      if (db.attempt("ALTER TABLE t RENAME COLUMN c TO " + column).code == SQLITE_OK) {
-        db.run("UPDATE t SET {} = 6, id = 7", column);
-        db.gives("SELECT cuckoo_check('f')", "ok");
-      }
-    }
-  }
 }
 
 }  // namespace

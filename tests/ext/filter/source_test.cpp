@@ -256,50 +256,6 @@ TEST_P(Source, rebuild_is_interrupted) {
   db.refuses("INSERT INTO f(f) VALUES ('check')", {"100001 of the 100002 values"});
 }
 
-TEST(SourceOfMurmur2, with_numbers_is_a_clear_error) {
-  Database db;
-  db.run("CREATE TABLE t(a INTEGER); INSERT INTO t VALUES (1)");
-  db.refuses(
-      "CREATE VIRTUAL TABLE f USING bloom_filter(hash = murmur2, source = t(a), triggers = off)",
-      SQLITE_MISMATCH, {"murmur2", "TEXT"});
-  db.gives("SELECT name FROM sqlite_schema", "t");
-}
-
-// A declared type may be any text in quotes.
-TEST(SourceType, of_any_text_is_taken_or_refused_with_a_text) {
-  for (const char* type :
-       {"[a b c]", "\"INT) , b(\"", "\"PRIMARY KEY\"", "\"x\"\"y\"", "\"HIDDEN\"",
-        "\"INTEGER HIDDEN\"", "\"%s %n\"", "\"'\"", "\"TEXT -- \""}) {
-    Database db;
-    db.run("CREATE TABLE t(a {}); INSERT INTO t VALUES ('x'), ('7')", type);
-    const Outcome outcome =
-        db.attempt("CREATE VIRTUAL TABLE f USING cuckoo_filter(source = t(a), triggers = off)");
-    if (outcome.code != SQLITE_OK) {
-      EXPECT_EQ(outcome.code, SQLITE_ERROR) << type;
-      EXPECT_FALSE(outcome.message.empty()) << type;
-      EXPECT_EQ(db.list("SELECT name FROM sqlite_schema"), "t") << type;
-      continue;
-    }
-    EXPECT_EQ(db.list("SELECT name FROM pragma_table_info('f')"), "key") << type;
-    EXPECT_EQ(db.number("SELECT count(*) FROM t JOIN f ON f.key = t.a"), 2) << type;
-    db.run("INSERT INTO f VALUES ('y')");
-    EXPECT_EQ(db.number("SELECT count(*) FROM f"), 3) << type;
-  }
-}
-
-TEST(SourceType, of_any_is_that_of_its_table) {
-  for (const bool strict : {true, false}) {
-    Database db;
-    db.run(
-        "CREATE TABLE t(a ANY){}; INSERT INTO t VALUES ('5'), (5), (6);"
-        "CREATE VIRTUAL TABLE f USING cuckoo_filter(source = t(a), triggers = on)",
-        (strict ? " STRICT" : ""));
-    db.gives("SELECT count FROM f WHERE key = '5'", strict ? 1 : 2);
-    db.gives("SELECT filter_contains('f', '6')", strict ? 0 : 1);
-    db.gives("SELECT count(*) FROM t JOIN f ON f.key = t.a WHERE typeof(f.key) <> typeof(t.a)", 0);
-  }
-}
-
 // The connection first asks for the type while another connection holds a lock. It must not take
 // the key to have no type.
 TEST(SourceType, is_known_although_the_file_was_locked_at_first) {
@@ -364,39 +320,6 @@ TEST(SourceConfig, damage_is_never_silent) {
         later.run("DROP TABLE f; INSERT INTO t VALUES (9, 3)");  // its triggers go, too
       }
     }
-  }
-}
-
-TEST(SourceConfig, is_checked_without_triggers_too) {
-  TemporaryFolder folder;
-  const std::string file = folder.file("f.db");
-  for (const char* damage : {"UPDATE f_config SET value = 't(b)' WHERE key = 'source'",
-                             "DELETE FROM f_config WHERE key = 'source'",
-                             "UPDATE f_config SET value = value + 1 WHERE key = 'source_crc'",
-                             "DELETE FROM f_config WHERE key IN ('source', 'key_type', 'triggers',"
-                             " 'source_crc')"}) {
-    std::filesystem::remove(file);
-    QuickDatabase one(file);
-    one.run(
-        "CREATE TABLE t(a INTEGER, b INTEGER); INSERT INTO t VALUES (7, 1), (8, 2);"
-        "CREATE VIRTUAL TABLE f USING bloom_filter(source = t(a), triggers = off)");
-    one.run(damage);
-    for (const char* use :
-         {"INSERT INTO f(f) VALUES ('check')", "INSERT INTO f(f) VALUES ('rebuild')"}) {
-      one.refuses(use, SQLITE_CORRUPT_VTAB, {"f: corrupt", "f_config", "source"});
-    }
-    QuickDatabase later(file);
-    for (const char* use :
-         {"SELECT 1 FROM f WHERE key = 7", "SELECT filter_contains('f', 7)",
-          "SELECT filter_export('f')", "INSERT INTO f VALUES (9)",
-          "INSERT INTO f(f) VALUES ('rebuild')", "INSERT INTO f(f) VALUES ('check')"}) {
-      later.refuses(use, SQLITE_CORRUPT_VTAB, {"f: corrupt", "f_config", "source"});
-    }
-    later.gives(
-        "SELECT error LIKE 'f: corrupt:%f_config%source%' AND items IS NULL"
-        " FROM filter_info('f')",
-        1);
-    later.run("DROP TABLE f");
   }
 }
 

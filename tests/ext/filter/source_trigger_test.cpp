@@ -79,17 +79,6 @@ TEST_P(SourceTrigger, adds_the_new_value_where_the_old_one_was_missed) {
          "UPDATE OR IGNORE t SET a = 1.5"});
 }
 
-TEST_P(SourceTrigger, does_not_change_what_the_application_sees) {
-  db.run("CREATE TABLE t(a); " + create("t(a)"));
-  db.gives("INSERT INTO t VALUES ('x'), ('y'), ('z'); SELECT changes()", 3);
-  db.gives("SELECT last_insert_rowid()", 3);
-  db.gives("UPDATE t SET a = 'w' WHERE rowid < 3; SELECT changes()", 2);
-  db.gives("DELETE FROM t WHERE rowid = 3; SELECT changes()", 1);
-  db.gives("SELECT last_insert_rowid()", 3);
-  db.gives("INSERT INTO t VALUES ('r') RETURNING a", "r");
-  expect_in_step(db);
-}
-
 TEST_P(SourceTrigger, follows_an_integer_primary_key_under_all_its_names) {
   db.run("CREATE TABLE t(a INTEGER PRIMARY KEY, b UNIQUE); INSERT INTO t(b) VALUES (1), (2)");
   step(create("t(a)"));
@@ -269,18 +258,6 @@ TEST_P(SourceTrigger, follows_other_triggers) {
     step("DELETE FROM t");
     db.gives("SELECT a FROM t", recursive == std::string("OFF") ? "e" : "e,e");
   }
-}
-
-// RAISE(IGNORE) in an AFTER trigger keeps the row and skips the triggers after it. SQLite runs the
-// newest trigger first. So the filter lacks a key until 'rebuild' (docs/filters.md).
-TEST_P(SourceTrigger, are_skipped_by_an_ignore_of_a_newer_trigger) {
-  db.run(
-      "CREATE TABLE t(a); {}; CREATE TRIGGER own AFTER INSERT ON t BEGIN SELECT RAISE(IGNORE); END;"
-      "INSERT INTO t VALUES ('x')",
-      create("t(a)"));
-  db.gives("SELECT count(*) FROM t JOIN f ON f.key = t.a", 0);
-  db.run("INSERT INTO f(f) VALUES ('rebuild')");
-  expect_in_step(db);
 }
 
 TEST_P(SourceTrigger, is_undone_with_the_transaction) {

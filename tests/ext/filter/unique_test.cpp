@@ -137,35 +137,6 @@ TEST_P(Unique, update_looks_for_the_new_key_when_the_old_one_is_out) {
 
 using UniqueFilter = WithDatabase;
 
-TEST_F(UniqueFilter, says_so) {
-  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(unique = on)");
-  db.run("CREATE VIRTUAL TABLE g USING cuckoo_filter(unique = off)");
-  db.gives("SELECT name || \"unique\" FROM filter_info", "f1,g0");
-  db.gives("SELECT \"unique\" IS NULL FROM filter_info(filter_export('f'))", "1");
-  db.run("CREATE TABLE t(x)");
-  db.refuses(
-      "CREATE VIRTUAL TABLE h USING cuckoo_filter(unique = on, source = t(x), triggers = on)",
-      {"unique and triggers exclude one another"});
-  db.refuses("CREATE VIRTUAL TABLE h USING cuckoo_filter(unique = maybe)", {"unique", "on or off"});
-}
-
-TEST_F(UniqueFilter, is_one_for_all_who_open_it) {
-  TemporaryFolder folder;
-  const std::string file = folder.file("u.db");
-  {
-    QuickDatabase one(file);
-    one.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k, unique = on); INSERT INTO f VALUES (1)");
-    one.run("ALTER TABLE f RENAME TO g; INSERT OR IGNORE INTO g VALUES (1)");
-  }
-  QuickDatabase one(file);
-  one.refuses("INSERT INTO g VALUES (1)", SQLITE_CONSTRAINT_PRIMARYKEY, {"g.k"});
-  one.run("INSERT OR IGNORE INTO g VALUES (1), (2); INSERT INTO g(g) VALUES ('check')");
-  one.gives("SELECT count(*) FROM g", 2);
-  one.run("DELETE FROM g_config WHERE key = 'unique'");
-  QuickDatabase damaged(file);
-  damaged.refuses("SELECT 1 FROM g WHERE k = 1", SQLITE_CORRUPT, {"g: corrupt"});
-}
-
 TEST_F(UniqueFilter, takes_each_hash_of_a_source_a_merge_or_an_import_once) {
   db.run("CREATE TABLE s(u); {}INSERT INTO s SELECT i % 2000 FROM n", with_numbers(0, 5999));
   const auto count = [this](const char* table) {
@@ -213,20 +184,6 @@ TEST_F(UniqueFilter, takes_each_hash_of_a_source_a_merge_or_an_import_once) {
     expect_each_once("g");
     db.run("DROP TABLE f; DROP TABLE g; DROP TABLE m");
   }
-}
-
-TEST_F(UniqueFilter, takes_no_note_of_the_type_of_a_key_that_is_skipped) {
-  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k, fingerprint_bits = 32, unique = on)");
-  db.run("INSERT INTO f VALUES (1), ('a'); INSERT OR IGNORE INTO f VALUES (1.0)");
-  db.run("UPDATE OR IGNORE f SET k = 1.0 WHERE k = 'a'");
-  db.gives("SELECT key_types FROM filter_info('f')", "INTEGER TEXT");
-  db.run("UPDATE f SET k = x'61' WHERE k = 'a'");
-  db.gives("SELECT key_types FROM filter_info('f')", "INTEGER TEXT BLOB");
-  db.run("CREATE VIRTUAL TABLE g USING bloom_filter(k TEXT, hash = murmur2, unique = on)");
-  db.run("INSERT INTO g VALUES ('a'); INSERT OR IGNORE INTO g VALUES (x'61')");
-  db.gives("SELECT key_types FROM filter_info('g')", "TEXT");
-  db.run("INSERT OR IGNORE INTO g VALUES (x'62')");
-  db.gives("SELECT key_types FROM filter_info('g')", "TEXT BLOB");
 }
 
 // After OR REPLACE changes() is 1 even if the key only looked present and was not added.

@@ -52,19 +52,6 @@ TEST_P(UniqueWindow, adds_what_no_generation_has) {
   check(db);
 }
 
-TEST_P(UniqueWindow, does_not_refresh_a_key_that_it_skips) {
-  create("f", "generations = 2, seed = 1");
-  EXPECT_EQ(added("(1)"), 1);
-  rotate();
-  EXPECT_EQ(added("(1)"), 0);
-  rotate();
-  EXPECT_EQ(present(db, 1, 1), 0) << "it went with the generation that had it";
-  EXPECT_EQ(added("(1)"), 1);
-  db.run("INSERT INTO f(f) VALUES ('clear')");
-  EXPECT_EQ(added("(1)"), 1);
-  EXPECT_EQ(items(), "1");
-}
-
 TEST_P(UniqueWindow, that_cannot_grow_is_full_by_its_newest_generation) {
   create("f", "generations = 2, capacity = 300, growth = off, seed = 1");
   db.run("INSERT OR IGNORE INTO f " + numbers(1, 200));
@@ -109,36 +96,6 @@ TEST_P(UniqueWindow, is_opened_and_copied) {
   db.gives("SELECT filter_mark('f') = filter_mark('copy')", 1);
   db.run("INSERT INTO f(f) VALUES ('clear')");
   follow("cleared");
-}
-
-TEST_P(UniqueWindow, merges_into_its_newest_generation) {
-  create("f", "generations = 2, seed = 1");
-  db.run("CREATE VIRTUAL TABLE one USING {}seed_of = f)", GetParam());
-  db.run("INSERT INTO one VALUES (1), (2), (2), (3); INSERT INTO f VALUES (1)");
-  rotate();
-  db.run("INSERT INTO f VALUES (3); INSERT INTO f(f, key) VALUES ('merge', 'one')");
-  EXPECT_EQ(items(), "3 1");
-  rotate();
-  EXPECT_EQ(present(db, 1, 3), 3) << "what was merged is as new as the generation that took it";
-  EXPECT_EQ(added("(1), (2), (3), (4)"), 1);
-  check(db);
-}
-
-// A window without unique = on counts copies, and its cells don't tell them apart.
-TEST(UniqueWindowOfCopies, takes_the_image_of_another_window_by_its_hashes_alone) {
-  Database db;
-  db.run("CREATE VIRTUAL TABLE o USING cuckoo_filter(key, generations = 2, seed = 1)");
-  db.run("CREATE VIRTUAL TABLE u USING cuckoo_filter(key, generations = 2, unique = on)");
-  db.run("INSERT INTO o VALUES (1), (1), (2)");
-  for (const std::string command : {"import", "apply"}) {
-    db.refuses(sql("INSERT INTO u(u, key) VALUES ('{}', filter_export('o'))", command),
-               {"unique = on takes no contents without hashes"});
-    db.gives("SELECT count(*) FROM u", 0);
-    db.run("INSERT INTO u(u, key) VALUES ('{}', filter_export('o', 'hashes'))", command);
-    db.gives("SELECT count(*) FROM u", 2);
-    check(db, "u");
-    db.run("INSERT INTO u(u) VALUES ('clear')");
-  }
 }
 
 // --- random lives --------------------------------------------------------------------------------

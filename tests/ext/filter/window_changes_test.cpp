@@ -286,23 +286,6 @@ TEST_P(WindowCopies, with_hashes_grow_by_themselves) {
   follow("c");
 }
 
-TEST(WindowMessages, say_what_they_are) {
-  Database db;
-  db.run("CREATE VIRTUAL TABLE o USING cuckoo_filter(generations = 3, capacity = 100)");
-  db.run("INSERT INTO o " + numbers(1, 50));
-  db.run("CREATE TABLE m AS SELECT filter_mark('o') AS old");
-  db.run("INSERT INTO o {}; INSERT INTO o(o) VALUES ('rotate')", numbers(51, 53));
-  db.run("INSERT INTO o VALUES (54)");
-  const std::string info =
-      ", kind, adds, removes, segments, mark_from = (SELECT lower(hex(old))"
-      " FROM m), mark = lower(hex(filter_mark('o'))), disk_bytes > 100) FROM m,"
-      " filter_info(filter_changes('o', ";
-  db.gives(sql("SELECT json_array(message{}m.old))", info),
-           R"(["changes","cuckoo_filter",4,0,1,1,1,1])");
-  db.gives(sql("SELECT json_array(message{}NULL))", info),
-           R"(["image","cuckoo_filter",null,null,2,null,1,1])");
-}
-
 // A message has hashes even if a generation comes as an image, because the image is shorter than
 // the keys.
 TEST(WindowMessages, have_hashes_if_they_are_asked_for) {
@@ -373,21 +356,6 @@ TEST(WindowCost, of_a_copy_is_what_the_page_says) {
       EXPECT_NEAR(static_cast<double>(bytes) / 1000, expected.at(asks), asks == 1 ? 5 : 15);
     }
   }
-}
-
-TEST(WindowHashes, come_back_to_a_copy_that_asks_for_all_with_hashes) {
-  Database db;
-  for (const char* table : {"o", "c"}) {
-    db.run(sql("CREATE VIRTUAL TABLE {} USING cuckoo_filter(generations = 2)", table));
-  }
-  db.run("INSERT INTO o " + numbers(1, 50) + "; INSERT INTO o(o) VALUES ('rotate')");
-  db.run("INSERT INTO o " + numbers(51, 100));
-  db.run("INSERT INTO c(c, key) SELECT 'apply', filter_changes('o', NULL)");
-  db.refuses("INSERT INTO c(c) VALUES ('rebuild')", {"c: ", "hashes"});
-  db.run("INSERT INTO c(c, key) SELECT 'apply', filter_changes('o', NULL, 'hashes')");
-  db.run("INSERT INTO c(c) VALUES ('rebuild')");
-  db.gives("SELECT filter_mark('c') = filter_mark('o')", 1);
-  EXPECT_EQ(present(db, 1, 100, "c"), 100);
 }
 
 }  // namespace

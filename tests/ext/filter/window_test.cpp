@@ -102,15 +102,6 @@ TEST_P(Window, takes_up_to_64_generations) {
   EXPECT_LE(present(db, 1'000'001, 1'100'000), 15);
 }
 
-// The rate is that of all generations together, even if they are full.
-TEST(WindowRate, below_what_a_generation_can_have_says_so) {
-  Database db;
-  db.run("CREATE VIRTUAL TABLE b USING bloom_filter(generations = 64, fpr = 1e-9)");
-  db.run("CREATE VIRTUAL TABLE c USING cuckoo_filter(generations = 64, fpr = 6e-8)");
-  db.refuses("CREATE VIRTUAL TABLE d USING cuckoo_filter(generations = 64, fpr = 5e-8)",
-             {"d: fpr", "generations", "2^-30"});
-}
-
 // Any number of workers may ask for the same day.
 TEST_P(Window, rotates_to_a_number) {
   db.run(create("generations = 3, capacity = 100, fpr = 1e-5"));
