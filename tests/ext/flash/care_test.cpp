@@ -52,20 +52,6 @@ TEST_F(FlashCare, a_rollback_to_a_savepoint_does_not_mount) {
   db.run("INSERT INTO kv(kv) VALUES ('check')");
 }
 
-TEST_F(FlashCare, savepoints_of_every_depth_come_back) {
-  QuickDatabase db(file());
-  fill(db, 10, 10, "seed = 1");
-  db.run(
-      "SAVEPOINT a; SAVEPOINT b; INSERT INTO kv VALUES (11, 1); SAVEPOINT c;"
-      "INSERT INTO kv VALUES (12, 1), (13, 1); RELEASE c; SAVEPOINT d; DELETE FROM kv");
-  db.gives("SELECT count(*) FROM kv", 0);
-  db.gives("ROLLBACK TO d; SELECT count(*) FROM kv", 13);
-  db.gives("ROLLBACK TO b; SELECT count(*) FROM kv", 10);
-  db.run("INSERT INTO kv VALUES (14, 1); ROLLBACK TO b; INSERT INTO kv VALUES (15, 1); RELEASE a");
-  db.gives("SELECT key FROM kv WHERE key > 10", "15");
-  db.run("INSERT INTO kv(kv) VALUES ('check')");
-}
-
 TEST_F(FlashCare, a_page_that_was_read_between_two_roll_backs_goes_with_the_second) {
   QuickDatabase db(file());
   fill(db, 10, 10, "seed = 1");
@@ -76,46 +62,6 @@ TEST_F(FlashCare, a_page_that_was_read_between_two_roll_backs_goes_with_the_seco
   db.run("ROLLBACK; INSERT INTO kv VALUES (13, 'z')");  // in the place of key 11
   db.gives("SELECT key FROM kv WHERE key > 10", "13");
   db.run("INSERT INTO kv(kv) VALUES ('check')");
-}
-
-TEST_F(FlashCare, a_create_that_is_undone_writes_nothing) {
-  QuickDatabase db(file());
-  db.run(
-      "BEGIN; SAVEPOINT a; CREATE VIRTUAL TABLE kv USING flash_kv; INSERT INTO kv VALUES (1, 2);"
-      "ROLLBACK TO a; CREATE TABLE kv(a); INSERT INTO kv VALUES (5); COMMIT");
-  db.gives("SELECT name FROM sqlite_schema", "kv");
-  db.run(
-      "DROP TABLE kv; BEGIN; CREATE VIRTUAL TABLE kv USING flash_kv;"
-      "INSERT INTO kv VALUES (1, 2); SAVEPOINT b; INSERT INTO kv VALUES (2, 3); ROLLBACK TO b;"
-      "INSERT INTO kv VALUES (3, 4); COMMIT");
-  db.gives("SELECT key FROM kv", "1,3");
-  QuickDatabase other(file());
-  other.gives("SELECT key FROM kv", "1,3");
-  other.run("INSERT INTO kv(kv) VALUES ('check')");
-}
-
-TEST_F(FlashCare, a_failing_single_row_inside_a_transaction_undoes_itself_alone) {
-  QuickDatabase db(file());
-  fill(db, 5, 5, "seed = 1");
-  db.run("BEGIN; INSERT INTO kv VALUES (6, 6)");
-  db.refuses("INSERT INTO kv VALUES (6, 7)", SQLITE_CONSTRAINT_PRIMARYKEY);
-  db.refuses("INSERT INTO kv(value) VALUES (5)", SQLITE_MISMATCH);
-  db.refuses("INSERT INTO kv VALUES (zeroblob(100000), 1)", SQLITE_ERROR);
-  db.refuses("INSERT INTO kv(kv) VALUES ('nonsense')", SQLITE_ERROR);
-  db.gives("COMMIT; SELECT key FROM kv", "1,2,3,4,5,6");
-}
-
-TEST_F(FlashCare, a_deferred_constraint_fails_the_commit_that_is_then_repeated) {
-  QuickDatabase db(file());
-  db.run(
-      "PRAGMA foreign_keys = ON; CREATE TABLE parent(id INTEGER PRIMARY KEY);"
-      "CREATE TABLE child(p REFERENCES parent DEFERRABLE INITIALLY DEFERRED)");
-  fill(db, 5, 5, "seed = 1");
-  db.run("BEGIN; INSERT INTO child VALUES (1); INSERT INTO kv VALUES (6, 6)");
-  db.refuses("COMMIT", SQLITE_CONSTRAINT, {"FOREIGN KEY"});
-  db.run("INSERT INTO kv VALUES (7, 7); INSERT INTO parent VALUES (1); COMMIT");
-  QuickDatabase other(file());
-  other.gives("SELECT count(*) FROM kv", 7);
 }
 
 // --- connections ---------------------------------------------------------------------------------
@@ -143,18 +89,6 @@ TEST_F(FlashCare, another_connection_s_commit_is_followed_without_a_mount) {
   two.run("INSERT INTO kv VALUES ('two', 2); INSERT INTO kv(kv) VALUES ('check')");
   one.run("DROP TABLE kv; CREATE VIRTUAL TABLE kv USING flash_kv(sector_size = 512)");
   two.gives("SELECT count(*) FROM kv", 0);
-}
-
-TEST_F(FlashCare, a_snapshot_holds) {
-  QuickDatabase one(file());
-  one.run("PRAGMA journal_mode = WAL");
-  fill(one, 100, 50, "seed = 1");
-  QuickDatabase two(file());
-  two.gives("BEGIN; SELECT count(*) FROM kv", 100);
-  one.run("DELETE FROM kv WHERE key < 50; UPDATE kv SET value = 'new'");
-  two.gives("SELECT count(*) FROM kv WHERE length(value) > 40", 100);
-  two.refuses("INSERT INTO kv VALUES (1000, 1)", SQLITE_BUSY);
-  two.gives("COMMIT; SELECT count(*) FROM kv", 51);
 }
 
 TEST_F(FlashCare, opening_does_not_read_the_values) {
@@ -292,16 +226,6 @@ TEST_F(FlashCare, a_dump_restores_it) {
   QuickDatabase restored(file("r.db"));
   restored.gives("SELECT count(*) FROM kv WHERE length(value) >= 50", 200);
   restored.run("INSERT INTO kv VALUES (0, 0); INSERT INTO kv(kv) VALUES ('check')");
-}
-
-TEST_F(FlashCare, utf_16_databases_and_reserved_bytes) {
-  QuickDatabase db(file());
-  db.run("PRAGMA encoding = 'UTF-16le'; PRAGMA page_size = 1024");
-  db.run("CREATE VIRTUAL TABLE kv USING flash_kv(key TEXT, value TEXT)");
-  db.run("INSERT INTO kv VALUES ('schlüssel', 'wert €𝄞'); INSERT INTO kv(value) VALUES ('hello')");
-  db.gives("SELECT value FROM kv WHERE key = 'schlüssel'", "wert €𝄞");
-  db.gives("SELECT key FROM kv WHERE value = 'hello'", "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d");
-  db.gives("SELECT max(length(page)) FROM kv_pages", 964);
 }
 
 // --- damage --------------------------------------------------------------------------------------
@@ -594,32 +518,6 @@ TEST_F(FlashCare, long_commands_can_be_interrupted) {
 
 // --- functions -----------------------------------------------------------------------------------
 
-TEST_F(FlashCare, sha256_is_sha256_and_the_address_of_a_value) {
-  Database db;
-  db.gives("SELECT cuckoo_sha256('abc')",
-           "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  db.gives("SELECT cuckoo_sha256(x'616263') = cuckoo_sha256('abc')", "1");
-  db.gives("SELECT cuckoo_sha256(NULL)", "NULL");
-  db.run(
-      "CREATE VIRTUAL TABLE d USING flash_kv(digest = sha256); INSERT INTO d(value) VALUES ('v')");
-  db.gives("SELECT value FROM d WHERE key = cuckoo_sha256('v')", "v");
-}
-
-TEST_F(FlashCare, sha1_is_sha1) {
-  Database db;
-  db.gives("SELECT sha1('')", "da39a3ee5e6b4b0d3255bfef95601890afd80709");
-  db.gives("SELECT sha1('abc')", "a9993e364706816aba3e25717850c26c9cd0d89d");
-  db.gives("SELECT sha1(x'616263')", "a9993e364706816aba3e25717850c26c9cd0d89d");
-  db.gives("SELECT sha1(NULL)", "NULL");
-  db.gives("SELECT sha1(123) = sha1('123')", "1");
-  db.gives("SELECT typeof(sha1(x''))", "text");
-  db.gives("SELECT sha1(zeroblob(1000000))", "bef3595266a65a2ff36b700a75e8ed95c68210b6");
-  db.run(
-      "CREATE TABLE t(a, b AS (sha1(a)), CHECK (length(sha1(a)) = 40)); CREATE INDEX i ON"
-      " t(sha1(a)); INSERT INTO t VALUES ('abc')");
-  db.gives("SELECT b FROM t", "a9993e364706816aba3e25717850c26c9cd0d89d");
-}
-
 TEST_F(FlashCare, the_functions_agree_with_each_other) {
   Database db;
   db.run("CREATE VIRTUAL TABLE kv USING flash_kv(size = '256KB', seed = 1)");
@@ -662,35 +560,6 @@ TEST_F(FlashCare, the_map_tells_the_wear_that_flash_kv_info_tells) {
     EXPECT_NE(db.text("SELECT flash_kv_map('kv')").find(wear), std::string::npos) << wear;
   }
   EXPECT_GT(db.number("SELECT bad_blocks FROM flash_kv_info('kv')"), 0);
-}
-
-TEST_F(FlashCare, the_functions_refuse_what_is_no_flash_kv) {
-  Database db;
-  db.run(
-      "CREATE TABLE t(a); CREATE VIRTUAL TABLE f USING cuckoo_filter;"
-      "CREATE VIRTUAL TABLE kv USING flash_kv");
-  for (const std::string call : {"SELECT * FROM flash_kv_info('t')", "SELECT flash_kv_map('f')",
-                                 "SELECT * FROM flash_kv_sectors('f')"}) {
-    db.refuses(call, {"is not a flash_kv"});
-  }
-  db.refuses("SELECT flash_kv_map('none')", {"no such flash_kv: none"});
-  db.refuses("SELECT flash_kv_map(5)", {"a flash_kv's name"});
-  db.refuses("SELECT * FROM flash_kv_info(x'00')", {"a flash_kv's name"});
-  db.refuses("SELECT * FROM flash_kv_sectors", {"takes a flash_kv's name"});
-  db.refuses("SELECT filter_contains('kv', 1)", {"is not a cuckoo_filter"});
-  db.gives("SELECT name FROM filter_info", "f");
-  db.gives("SELECT name FROM flash_kv_info", "kv");
-}
-
-TEST_F(FlashCare, the_map_of_any_size_is_small) {
-  Database db;
-  for (const char* options :
-       {"sectors = 16, erase_block = 1", "sectors = 100000", "size = '64GB', erase_block = 64"}) {
-    db.run("CREATE VIRTUAL TABLE kv USING flash_kv({})", options);
-    db.run("INSERT INTO kv VALUES (1, zeroblob(500))");
-    EXPECT_LT(db.number("SELECT length(flash_kv_map('kv'))"), 400000) << options;
-    db.run("DROP TABLE kv");
-  }
 }
 
 }  // namespace

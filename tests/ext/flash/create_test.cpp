@@ -27,46 +27,6 @@ class FlashCreate : public testing::Test {
   Database db;
 };
 
-TEST_F(FlashCreate, without_arguments_takes_the_defaults) {
-  EXPECT_EQ(info("", "size_bytes, sector_size, erase_block, program_unit, endurance, digest"),
-            "16777216 1024 4 16 100000 sha1");
-  db.run("CREATE VIRTUAL TABLE kv USING flash_kv");
-  db.gives("SELECT name || ' ' || hidden FROM pragma_table_xinfo('kv')",
-           "key 0,value 0,sector 1,seq 1,digest 1,kv 1,_rowid_ 1,rowid 1,oid 1");
-}
-
-TEST_F(FlashCreate, takes_names_and_types_of_two_columns) {
-  db.run("CREATE VIRTUAL TABLE kv USING flash_kv(\"the key\" TEXT, [the doc] VARCHAR(20))");
-  db.gives("SELECT name || ' ' || type FROM pragma_table_info('kv')",
-           "the key TEXT,the doc VARCHAR(20)");
-  db.run("INSERT INTO kv VALUES (5, 6)");
-  db.gives("SELECT typeof(\"the key\") || typeof(\"the doc\") FROM kv", "texttext");
-}
-
-TEST_F(FlashCreate, rounds_sizes_up_to_whole_erase_blocks) {
-  EXPECT_EQ(info("size = '64KB'", "size_bytes"), "65536");
-  EXPECT_EQ(info("size = 65537", "size_bytes"), "69632");
-  EXPECT_EQ(info("size = 1 MB", "size_bytes"), "1048576");
-  EXPECT_EQ(info("SIZE = '1.5mb'", "size_bytes"), "1572864");
-  EXPECT_EQ(info("sectors = 65", "sectors"), "68");
-  EXPECT_EQ(info("sectors = 65, erase_block = 3", "sectors"), "66");
-  EXPECT_EQ(info("sectors = 16, erase_block = 1, sector_size = 512", "size_bytes"), "8192");
-}
-
-TEST_F(FlashCreate, takes_every_option_at_its_ends) {
-  for (const char* arguments :
-       {"sector_size = 512", "sector_size = 64KB, size = '8MB'", "sector_size = 65536, size = 8e6",
-        "erase_block = 1", "erase_block = 1024, size = '64 MB'", "program_unit = 16",
-        "program_unit = 32", "program_unit = '64'", "endurance = 20", "endurance = 1e9",
-        "digest = sha1", "digest = SHA256", "hashes = 2, ways = 1", "hashes = 4, ways = 8",
-        "seed = -9223372036854775808", "seed = 0xffffffffffffffff", "size = '64GB'"}) {
-    if (std::string(arguments).find("64KB,") == std::string::npos) {  // no SQL token: quote it
-      creates(arguments);
-    }
-  }
-  creates("sector_size = '64KB', size = '8MB'");
-}
-
 TEST_F(FlashCreate, refuses_what_is_out_of_range_and_states_the_range) {
   expect_values_refused(
       "flash_kv",
@@ -133,56 +93,6 @@ TEST_F(FlashCreate, makes_and_drops_two_shadow_tables) {
   db.run("INSERT INTO kv VALUES (1, 1)");
   db.gives("ALTER TABLE kv RENAME TO other; SELECT value FROM other", "1");
   db.gives("DROP TABLE other; SELECT name FROM sqlite_schema ORDER BY 1", "kv_items,kv_log");
-}
-
-TEST_F(FlashCreate, is_cheap_at_any_size) {
-  db.run("CREATE VIRTUAL TABLE kv USING flash_kv(size = '64GB')");
-  EXPECT_LE(db.number("SELECT count(*) FROM kv_pages"), 20);
-  db.run("INSERT INTO kv VALUES (1, 2); INSERT INTO kv(kv) VALUES ('check')");
-}
-
-TEST_F(FlashCreate, a_stored_option_that_was_changed_is_found) {
-  TemporaryFolder folder;
-  for (const char* change : {"UPDATE kv_config SET value = 2048 WHERE key = 'sector_size'",
-                             "UPDATE kv_config SET value = 'sha256' WHERE key = 'digest'",
-                             "UPDATE kv_config SET value = 5 WHERE key = 'seed'",
-                             "UPDATE kv_config SET value = 3 WHERE key = 'hashes'",
-                             "DELETE FROM kv_config WHERE key = 'ways'",
-                             "UPDATE kv_config SET value = 'x' WHERE key = 'page_bytes'"}) {
-    std::filesystem::remove(folder.file("a.db"));
-    {
-      QuickDatabase one(folder.file("a.db"));
-      one.run("CREATE VIRTUAL TABLE kv USING flash_kv(seed = 4); INSERT INTO kv VALUES (1, 2)");
-      one.run(change);
-    }
-    QuickDatabase two(folder.file("a.db"));
-    two.refuses("SELECT * FROM kv", SQLITE_CORRUPT, {"kv: corrupt: "});
-    two.run("DROP TABLE kv");
-  }
-}
-
-TEST_F(FlashCreate, another_format_is_an_error_at_first_use) {
-  TemporaryFolder folder;
-  const std::pair<const char*, std::vector<std::string>> changes[] = {
-      {"UPDATE kv_config SET value = 4 WHERE key = 'format'", {"format 4", "reads format 3"}},
-      {"UPDATE kv_config SET value = 2 WHERE key = 'format'", {"format 2", "reads format 3"}},
-      {"UPDATE kv_config SET value = CAST(substr(value, 1, 4) || x'04' || substr(value, 6) AS BLOB)"
-       " WHERE key = 'record'",
-       {"format 4", "reads format 3"}},
-  };
-  for (const auto& [change, texts] : changes) {
-    std::filesystem::remove(folder.file("a.db"));
-    {
-      QuickDatabase one(folder.file("a.db"));
-      one.run("CREATE VIRTUAL TABLE kv USING flash_kv; INSERT INTO kv VALUES (1, 2)");
-      one.run(change);
-    }
-    QuickDatabase two(folder.file("a.db"));
-    two.run("SELECT * FROM sqlite_schema");
-    two.refuses("SELECT * FROM kv", SQLITE_CORRUPT, {"kv: ", texts[0], texts[1]});
-    two.refuses("INSERT INTO kv VALUES (2, 2)", SQLITE_CORRUPT, {texts[0]});
-    two.run("DROP TABLE kv");
-  }
 }
 
 TEST_F(FlashCreate, a_plan_says_what_a_table_can_use) {

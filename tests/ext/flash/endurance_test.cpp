@@ -61,42 +61,6 @@ TEST_F(FlashEndurance, a_device_wears_out_with_everything_readable_and_is_made_l
   db.run("INSERT INTO kv(kv) VALUES ('check')");
 }
 
-TEST_F(FlashEndurance, what_is_rolled_back_wears_nothing) {
-  QuickDatabase one(file("one"));
-  QuickDatabase two(file("two"));
-  for (QuickDatabase* db : {&one, &two}) {
-    db->run(kSmall + std::string("20)"));
-    db->run(overwrite(2500, 4));
-  }
-  one.run("BEGIN");
-  for (int i = 0; i < 40; ++i) {
-    one.attempt(overwrite(20, 4, "gone"));  // worn out on the way
-  }
-  EXPECT_GT(one.number("SELECT bad_blocks FROM flash_kv_info('kv')"), 0);
-  one.run("ROLLBACK; BEGIN; SAVEPOINT a");
-  one.run(overwrite(200, 4, "gone"));
-  one.run("ROLLBACK TO a");
-  one.run(overwrite(50, 4, "kept"));
-  one.run("COMMIT");
-  two.run("BEGIN");
-  two.run(overwrite(50, 4, "kept"));
-  two.run("COMMIT");
-  EXPECT_EQ(shadow_rows(one, "kv"), shadow_rows(two, "kv"));
-}
-
-TEST_F(FlashEndurance, a_format_of_before_the_first_release_is_an_error) {
-  QuickDatabase db(file());
-  db.run(kSmall + std::string("20)"));
-  db.gives("SELECT value FROM kv_config WHERE key = 'format'", "3");
-  for (const std::string format : {"1", "2", "4"}) {
-    db.run("UPDATE kv_config SET value = {} WHERE key = 'format'", format);
-    QuickDatabase other(file());
-    other.refuses("SELECT * FROM kv", SQLITE_CORRUPT_VTAB,
-                  {"written in format " + format + "; this version reads format 3"});
-  }
-  db.run("DROP TABLE kv");
-}
-
 // --- a table that was stored once ------------------------------------------------------
 
 // tests/golden/flash_kv-3.sql is what `.dump` gave of a table of format 3 with endurance = 20: some

@@ -280,23 +280,6 @@ TEST(FlashPlanKept, a_query_of_before_gives_what_an_ordinary_table_gives) {
   }
 }
 
-// SQLite prepares the trigger's UPDATE together with the INSERT. Then the INSERT adds another key
-// that equals the number.
-TEST(FlashPlanKept, a_trigger_s_update_finds_every_key_that_the_trigger_made_equal) {
-  for (const std::string table :
-       {"CREATE VIRTUAL TABLE k USING flash_kv(key TEXT, value, seed = 1, size = '64KB')",
-        "CREATE TABLE k(key TEXT PRIMARY KEY, value)"}) {
-    Database db;
-    db.run(
-        "{}; CREATE TABLE s(x INTEGER); INSERT INTO s VALUES (5); CREATE TABLE t(a TEXT);"
-        "CREATE TRIGGER tr AFTER INSERT ON t BEGIN INSERT INTO k VALUES (new.a, 0);"
-        " UPDATE k SET value = value + 1 WHERE key = (SELECT x FROM s); END;"
-        "INSERT INTO t VALUES ('5'); INSERT INTO t VALUES ('05')",
-        table);
-    db.gives("SELECT key || ' ' || value FROM k ORDER BY key", "05 1,5 2");
-  }
-}
-
 // A TEXT column holds an infinite number as 'Inf', a text without a digit.
 TEST(FlashPlanKept, an_infinite_number_finds_its_text) {
   for (const std::string table :

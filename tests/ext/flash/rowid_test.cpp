@@ -51,37 +51,6 @@ TEST_F(FlashRowid, each_row_is_found_once_by_what_equals_its_seq) {
   db.gives("SELECT i || k FROM t JOIN kv ON rowid = i", "3c,4d,4.0d");
 }
 
-TEST_F(FlashRowid, they_are_computed_columns) {
-  for (const std::string name : {"_rowid_", "rowid", "oid", "seq", "sector", "digest"}) {
-    const std::string text = "column " + name + " is computed";
-    db.refuses(sql("INSERT INTO kv(k, {}) VALUES ('x', 9)", name), {text});
-    db.refuses(sql("UPDATE kv SET {} = 99", name), {text});
-  }
-  db.run("UPDATE kv SET rowid = rowid, v = 5 WHERE k = 'a'");
-  db.run("INSERT INTO kv(k, rowid) VALUES ('e', NULL)");
-  // UPDATE … FROM hands all columns over; a row that is joined twice comes twice.
-  db.run(
-      "CREATE TABLE t(k, v); INSERT INTO t VALUES ('a', 'x'), ('b', 'y'), ('b', 'y'), ('z', 'z');"
-      "UPDATE kv SET v = t.v FROM t WHERE t.k = kv.k");
-  db.gives("SELECT k || v FROM kv WHERE k < 'e' ORDER BY k", "ax,by,c3,d4");
-  db.run(
-      "UPDATE kv SET v = t.v || '!' FROM t WHERE t.k = kv.k AND kv.rowid IN (SELECT seq FROM kv)");
-  db.gives("SELECT k || v FROM kv WHERE k < 'e' ORDER BY k", "ax!,by!,c3,d4");
-  db.run("INSERT INTO kv(kv) VALUES ('check')");
-}
-
-TEST_F(FlashRowid, a_visible_column_and_the_table_come_first) {
-  db.run(
-      "CREATE VIRTUAL TABLE oid USING flash_kv(rowid, _rowid_);"
-      "INSERT INTO oid VALUES ('key', 'value'); INSERT INTO oid(oid) VALUES ('check')");
-  db.gives("SELECT rowid || _rowid_ || seq FROM oid", "keyvalue1");
-  db.gives("SELECT name FROM pragma_table_xinfo('oid') WHERE hidden", "sector,seq,digest,oid");
-  db.run("ALTER TABLE kv RENAME TO rowid; INSERT INTO rowid(rowid) VALUES ('check')");
-  db.gives("SELECT name || ' ' || type FROM pragma_table_xinfo('rowid') WHERE hidden",
-           "sector INTEGER,seq INTEGER,digest TEXT,rowid ,_rowid_ INTEGER,oid INTEGER");
-  db.gives("SELECT k FROM rowid WHERE oid = '2'", "b");
-}
-
 TEST_F(FlashRowid, a_row_is_found_without_reading_the_others) {
   db.run(with_numbers(3000) + "INSERT INTO kv SELECT i, zeroblob(100) FROM n");
   const std::string reads = "SELECT record_reads FROM flash_kv_info('kv')";
@@ -92,25 +61,6 @@ TEST_F(FlashRowid, a_row_is_found_without_reading_the_others) {
   const int64_t headers = db.number(sectors);
   db.gives("SELECT count(*) FROM kv WHERE rowid IN (SELECT seq FROM kv WHERE seq < 200)", 199);
   EXPECT_LT(db.number(sectors) - headers, 60000);  // all headers a few times, not 199 times
-}
-
-TEST_F(FlashRowid, texts_about_lengths_and_sizes_count_as_the_user_does) {
-  db.run("INSERT INTO kv VALUES (zeroblob(4031), 1)");
-  db.run("CREATE VIRTUAL TABLE coarse USING flash_kv(program_unit = 64)");
-  db.refuses("INSERT INTO coarse VALUES (zeroblob(3936), 1)",
-             {"key of 3936 bytes; expected at most 3935"});
-  db.run("CREATE VIRTUAL TABLE wide USING flash_kv(size = '64MB', sector_size = 65536)");
-  db.refuses("INSERT INTO wide VALUES (zeroblob(65535), 1)",
-             {"key of 65535 bytes; expected at most 65534"});
-  db.refuses("INSERT INTO kv VALUES (zeroblob(4032), 1)",
-             {"key of 4032 bytes; expected at most 4031"});
-  db.refuses("UPDATE kv SET k = zeroblob(5000) WHERE k = 'a'",
-             {"key of 5000 bytes; expected at most 4031"});
-  db.refuses("CREATE VIRTUAL TABLE z USING flash_kv(sectors = 67108865)",
-             {"option sectors is 67108865, expected 64 (16 erase blocks of 4) to 67108864"
-              " (2^32 program units of 16 bytes)"});
-  db.refuses("CREATE VIRTUAL TABLE z USING flash_kv(size = 10000)",
-             {"option size is 10000 bytes, expected 64KB"});
 }
 
 }  // namespace
