@@ -89,15 +89,6 @@ TEST_F(DamagedRing, missing_tables_are_said) {
   }
 }
 
-// The connection has the ring in memory. A check reads the stored rows again.
-TEST_F(DamagedRing, check_reads_what_is_stored) {
-  QuickDatabase db(path_);
-  db.gives("SELECT count(*) FROM ring", "3");
-  db.run("INSERT INTO ring(ring) VALUES ('check')");
-  db.run("UPDATE ring_items SET value = zeroblob(16) WHERE key = 'a'");
-  db.refuses("INSERT INTO ring(ring) VALUES ('check')", SQLITE_CORRUPT, {"checksum of node a"});
-}
-
 TEST_F(DamagedRing, random_damage_is_an_error_or_no_change) {
   std::string expected;
   {

@@ -106,50 +106,6 @@ TEST_F(RingFormat1, differs_from_format_2_in_options_alone) {
   }
 }
 
-// --- format 2 ------------------------------------------------------------------------------------
-
-constexpr char kServers[] =
-    "WITH n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 20)"
-    " INSERT INTO k(node) SELECT printf('10.0.1.%d:11211', i) FROM n";
-
-// JavaScript has no integers: what it binds for 42 is 42.0.
-TEST(RingKetama, a_real_that_is_an_integer_is_that_integer) {
-  for (const char* dialect : {"libketama", "libmemcached", "spy"}) {
-    for (const char* key : {"", "key REAL, ", "key NUMERIC, "}) {
-      Database db;
-      db.run("CREATE VIRTUAL TABLE k USING hash_ring({}algorithm = ketama, dialect = {})", key,
-             dialect);
-      db.run(kServers);
-      db.run(
-          "CREATE TABLE n AS WITH n(i) AS (VALUES (-500) UNION ALL SELECT i + 1 FROM n"
-          " WHERE i < 500) SELECT i FROM n UNION VALUES (1 << 53), (1 << 62), (1 << 63)");
-      db.gives(
-          "SELECT count(*) FROM n JOIN k a ON a.key = i + 0.0 AND a.replicas = 3"
-          " JOIN k b ON b.key = i AND b.replicas = 3 AND b.replica = a.replica"
-          " AND a.node = b.node",
-          "3012");
-      db.gives("SELECT a.node = b.node FROM k a, k b WHERE a.key = -0.0 AND b.key = 0", "1");
-    }
-  }
-}
-
-TEST(RingKetama, another_real_is_the_text_of_its_15_digits) {
-  Database db;
-  db.run("CREATE VIRTUAL TABLE k USING hash_ring(algorithm = ketama)");
-  db.run(kServers);
-  db.run("CREATE TABLE v(x)");
-  db.run(
-      "INSERT INTO v VALUES (1.5), (-0.25), (1e300), (-1e300), (9223372036854775808.0),"
-      " (1e-7), (9e999), ('42.0'), ('0.0')");
-  db.run(
-      "CREATE VIEW texts AS SELECT x, CASE typeof(x) WHEN 'real' THEN printf('%!.15g', x)"
-      " ELSE x END AS text FROM v");
-  db.gives(
-      "SELECT count(*) FROM texts JOIN k ON k.key = x JOIN k t ON t.key = text"
-      " AND t.node = k.node",
-      "9");
-}
-
 // --- seeds ---------------------------------------------------------------------------------------
 
 // All machines replay the same statements, but each has random numbers of its own.
@@ -168,28 +124,6 @@ TEST(RingSeed, without_one_all_machines_name_the_same_owners) {
       first = rows;
     }
   }
-}
-
-TEST(RingSeed, random_is_asked_for) {
-  Database db;
-  for (const char* word : {"random", "RANDOM", "'random'"}) {
-    db.run("CREATE VIRTUAL TABLE a USING hash_ring(seed = {})", word);
-    db.run("CREATE VIRTUAL TABLE b USING hash_ring(algorithm = slots, seed = {})", word);
-    db.gives(
-        "SELECT count(DISTINCT value) || typeof(value) FROM (SELECT * FROM a_config"
-        " UNION ALL SELECT * FROM b_config UNION ALL SELECT 'seed', 0)"
-        " WHERE key = 'seed'",
-        "3integer");
-    db.run("INSERT INTO a(node) VALUES ('x'); DROP TABLE a; DROP TABLE b");
-  }
-  const std::string expected = "expected a 64-bit integer or random";
-  db.refuses("CREATE VIRTUAL TABLE r USING hash_ring(seed = x)", {expected});
-  db.refuses("CREATE VIRTUAL TABLE r USING hash_ring(seed = 'ran dom')", {expected});
-  db.refuses("CREATE VIRTUAL TABLE r USING hash_ring(seed = '')", {expected});
-  db.refuses("CREATE VIRTUAL TABLE r USING hash_ring(algorithm = ketama, seed = random)",
-             {"seed goes with algorithm = ring or slots"});
-  db.refuses("CREATE VIRTUAL TABLE f USING cuckoo_filter(seed = random)",
-             {"expected a 64-bit integer"});
 }
 
 TEST(RingSeed, random_one_stays_with_its_table) {

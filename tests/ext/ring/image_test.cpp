@@ -247,35 +247,6 @@ TEST_F(RingImport, needs_a_key_that_is_hashed_alike) {
   db.run("INSERT INTO a(a, node) VALUES ('import', hash_ring_export('b'))");
 }
 
-TEST_F(RingImport, takes_nothing_but_an_image) {
-  db.run("CREATE VIRTUAL TABLE ring USING hash_ring; INSERT INTO ring(node) VALUES ('x')");
-  db.run("CREATE VIRTUAL TABLE seen USING cuckoo_filter(k)");
-  const auto refused = [this](const std::string& argument, const std::string& part) {
-    db.refuses(sql("INSERT INTO ring(ring, node) VALUES ('import', {})", argument),
-               {"ring: import", part});
-  };
-  refused("NULL", "made by hash_ring_export()");
-  refused("'text'", "bind an image as a BLOB, not as TEXT");
-  refused("5", "made by hash_ring_export()");
-  refused("x''", "no image of a hash_ring");
-  refused("zeroblob(1000)", "no image of a hash_ring");
-  refused("filter_export('seen')", "no image of a hash_ring");
-  db.refuses("UPDATE ring SET ring = 'import'", {"by INSERT, not by UPDATE"});
-  db.gives("SELECT node FROM ring", "x");
-}
-
-TEST(RingFunctions, name_what_is_no_ring) {
-  Database db;
-  db.run("CREATE VIRTUAL TABLE seen USING cuckoo_filter(k)");
-  for (const std::string function : {"hash_ring_mark", "hash_ring_export"}) {
-    db.gives(sql("SELECT {}(NULL)", function), "NULL");
-    db.refuses(sql("SELECT {}(5)", function), {function + ": the argument is a hash_ring's name"});
-    db.refuses(sql("SELECT {}('nothing')", function), {"no such hash_ring: nothing"});
-    db.refuses(sql("SELECT {}('seen')", function), {"is not a hash_ring"});
-    db.refuses(sql("SELECT {}()", function), {"wrong number of arguments"});
-  }
-}
-
 TEST(RingFunctions, know_tables_in_any_schema_and_without_nodes) {
   Database db;
   db.run("ATTACH ':memory:' AS \"x.y\"; CREATE VIRTUAL TABLE \"x.y\".r USING hash_ring");
@@ -296,28 +267,6 @@ TEST(RingExport, longer_than_a_blob_is_refused) {
   sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, 100000);
   db.refuses("SELECT hash_ring_export('ring')", SQLITE_TOOBIG,
              {"ring: its image has 131137 bytes, and a BLOB at most 100000"});
-}
-
-// SQLite changes half a surrogate pair when it converts text, so the name would not stay as it was
-// stored.
-TEST(RingNames, that_the_encoding_cannot_hold_are_refused) {
-  Database utf8;
-  utf8.run("CREATE VIRTUAL TABLE ring USING hash_ring");
-  utf8.run("INSERT INTO ring(node) VALUES (CAST(x'FF61' AS TEXT))");
-  check(utf8, "ring");
-  Database utf16;
-  utf16.run("PRAGMA encoding = 'UTF-16le'; CREATE VIRTUAL TABLE ring USING hash_ring");
-  utf16.run("INSERT INTO ring(node) VALUES ('ü€😀')");
-  for (const std::string& sql :
-       {"INSERT INTO ring(ring, node) VALUES ('import', " + image_of(utf8) + ")",
-        std::string("INSERT INTO ring(node) VALUES (CAST(x'00D8' AS TEXT))"),
-        std::string("UPDATE ring SET node = CAST(x'00D8' AS TEXT)")}) {
-    utf16.refuses(sql, {"ring: a node's name is text that the database's encoding"});
-  }
-  check(utf16, "ring");
-  utf16.gives("SELECT node FROM ring", "ü€😀");
-  import(utf8, image_of(utf16));
-  check(utf8, "ring");
 }
 
 }  // namespace

@@ -62,27 +62,6 @@ TEST_P(HashRingTransactions, savepoints_nest) {
   expect_nodes(db_, "a,b,c,d");
 }
 
-TEST_P(HashRingTransactions, failing_statement_undoes_itself_only) {
-  db_.run("BEGIN; INSERT INTO ring(node) VALUES ('d')");
-  db_.refuses("INSERT INTO ring(node) VALUES ('e'), ('f'), ('a')", SQLITE_CONSTRAINT, {"UNIQUE"});
-  expect_nodes(db_, "a,b,c,d");
-  db_.refuses("UPDATE ring SET weight = iif(node = 'c', -1, 2)", {"weight"});
-  db_.gives("SELECT weight FROM ring", "1,1,1,1");
-  db_.run("COMMIT");
-  expect_nodes(db_, "a,b,c,d");
-}
-
-// SQLite announces no roll-back to a table that was made after the savepoint.
-TEST_P(HashRingTransactions, create_can_be_rolled_back) {
-  db_.run("BEGIN; SAVEPOINT s; CREATE VIRTUAL TABLE two USING hash_ring(vnodes = 10)");
-  db_.gives("INSERT INTO two(node) VALUES ('x'); SELECT node FROM two WHERE key = 1", "x");
-  db_.run("ROLLBACK TO s; CREATE VIRTUAL TABLE two USING hash_ring(vnodes = 20)");
-  db_.gives("INSERT INTO two(node) VALUES ('y'); SELECT node FROM two WHERE key = 1", "y");
-  db_.run("SAVEPOINT t; INSERT INTO two(node) VALUES ('z')");
-  db_.gives("ROLLBACK TO t; SELECT node FROM two", "y");
-  db_.gives("INSERT INTO two(two) VALUES ('check'); COMMIT; SELECT node FROM two", "y");
-}
-
 TEST_P(HashRingTransactions, another_connection_sees_what_was_committed) {
   QuickDatabase other(folder_.file("db"));
   other.gives(kOwners, db_.text(kOwners));
