@@ -25,62 +25,6 @@ class Utf16 : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Encodings, Utf16, testing::Values("UTF-16le", "UTF-16be", "UTF-8"),
                          kParameterName);
 
-TEST_P(Utf16, filters_of_all_kinds_are_opened_again) {
-  const char* const kinds[] = {"cuckoo_filter(k TEXT)",
-                               "cuckoo_filter(fingerprint_bits = 12, growth = off)",
-                               "bloom_filter(k, layout = blocked)",
-                               "bloom_filter(counting = on, bits_per_key = 20)",
-                               "bloom_filter(hash = murmur2)",
-                               "cuckoo_filter(\"ключ\" TEXT, generations = 3)"};
-  for (const char* kind : kinds) {
-    db->run(std::string("CREATE VIRTUAL TABLE \"журнал 1\" USING ") + kind);
-    db->run("INSERT INTO \"журнал 1\" VALUES ('a'), ('ключ'), ('𝄞')");
-    const std::string key = db->text("SELECT name FROM pragma_table_info('журнал 1')");
-    reopen();
-    EXPECT_EQ(db->number(
-                  "SELECT count(*) FROM \"журнал 1\" WHERE \"{}\" IN ('a', 'ключ', '𝄞', 'b')", key),
-              3)
-        << kind;
-    EXPECT_EQ(db->number("SELECT filter_contains('журнал 1', 'ключ')"), 1) << kind;
-    db->run("INSERT INTO \"журнал 1\" VALUES ('more')");
-    db->run("INSERT INTO \"журнал 1\"(\"журнал 1\") VALUES ('check')");
-    EXPECT_EQ(db->list("SELECT name || ' ' || items FROM filter_info"), "журнал 1 4") << kind;
-    db->run("ALTER TABLE \"журнал 1\" RENAME TO \"файл\"");
-    reopen();
-    EXPECT_EQ(db->number("SELECT count(*) FROM \"файл\""), 4) << kind;
-    db->run("DROP TABLE \"файл\"");
-    EXPECT_EQ(db->number("SELECT count(*) FROM sqlite_schema"), 0) << kind;
-  }
-}
-
-TEST_P(Utf16, source_and_triggers_work) {
-  db->run(
-      "CREATE TABLE \"таблица\"(\"столбец\" TEXT COLLATE NOCASE, b);"
-      "INSERT INTO \"таблица\" VALUES ('ключ', 1), ('A', 2), (NULL, 3);"
-      "CREATE VIRTUAL TABLE f USING cuckoo_filter(source = \"таблица\"(\"столбец\"), triggers = "
-      "on)");
-  for (const bool again : {false, true}) {
-    if (again) {
-      reopen();
-    }
-    db->run(
-        "INSERT INTO \"таблица\" VALUES ('𝄞', 4); UPDATE \"таблица\" SET \"столбец\" = 'a' WHERE b "
-        "= 2");
-    db->gives("SELECT count(*) FROM \"таблица\" AS t JOIN f ON f.key = t.\"столбец\"",
-              db->number("SELECT count(\"столбец\") FROM \"таблица\""));
-    db->gives("SELECT key FROM f WHERE key IN ('A', 'a', 'ключ') ORDER BY length(key)", "a,ключ");
-    db->gives("SELECT type FROM pragma_table_info('f')", "TEXT");
-    db->run("INSERT INTO f(f) VALUES ('rebuild'), ('check')");
-    db->refuses("INSERT INTO f(f) VALUES ('clear')", {"clear"});
-  }
-  db->run(
-      "ALTER TABLE \"таблица\" RENAME TO \"другая\"; ALTER TABLE f RENAME TO \"ф\";"
-      "INSERT INTO \"другая\" VALUES ('ещё', 5); INSERT INTO \"ф\"(\"ф\") VALUES ('rebuild')");
-  db->gives("SELECT count(*) FROM \"другая\" AS t JOIN \"ф\" ON \"ф\".key = t.\"столбец\"",
-            db->number("SELECT count(\"столбец\") FROM \"другая\""));
-  db->run("DROP TABLE \"ф\"; INSERT INTO \"другая\" VALUES ('y', 6)");
-}
-
 TEST_P(Utf16, images_go_to_another_encoding) {
   db->run(
       "CREATE VIRTUAL TABLE f USING cuckoo_filter(k TEXT); INSERT INTO f VALUES ('ключ'), ('b')");
@@ -235,19 +179,6 @@ TEST_P(Utf16, filters_and_guards_find_every_text_that_an_ordinary_table_finds) {
     db->run(
         "DROP TABLE guarded; DROP TABLE guarded_pairs; DROP TABLE seen; DROP TABLE pairs;"
         "DROP TABLE users; DROP TABLE asked");
-  }
-}
-
-TEST_P(Utf16, half_a_pair_is_changed_and_deleted_by_statements_on_the_filter) {
-  db->run("CREATE VIRTUAL TABLE w USING cuckoo_filter(k TEXT, fpr = 1e-8, seed = 1)");
-  for (const char* half : {"CAST(x'00D8' AS TEXT)", "CAST(x'D800' AS TEXT)"}) {
-    db->run("INSERT INTO w VALUES ({}), ({})", half, half);
-    db->run("UPDATE w SET k = 'new' WHERE k = {}", half);
-    db->gives(sql("SELECT filter_contains('w', 'new'), count FROM w WHERE k = {}", half), "1|1");
-    db->run("DELETE FROM w WHERE k = {}", half);
-    db->gives(sql("SELECT filter_contains('w', {})", half), 0);
-    db->run("DELETE FROM w WHERE k = 'new'");
-    db->gives("SELECT count(*) FROM w", 0);
   }
 }
 

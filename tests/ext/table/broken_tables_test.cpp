@@ -70,16 +70,6 @@ TEST(BrokenTable, by_triggers_that_are_gone_says_so) {
   db.gives("SELECT name FROM filter_info WHERE error IS NULL", "g");
 }
 
-// A lock may pass, so it does not make a table a broken one.
-TEST(BrokenTable, is_none_that_is_only_locked) {
-  TemporaryFolder folder;
-  const std::string file = folder.file("l.db");
-  QuickDatabase one(file);
-  QuickDatabase other(file);
-  one.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(); BEGIN EXCLUSIVE");
-  other.refuses("SELECT * FROM filter_info", SQLITE_BUSY, {"locked"});
-}
-
 // Opening the table does not read the damaged page, but a column of the table's row does.
 TEST(BrokenTable, of_flash_in_the_middle_does_not_hide_the_others) {
   TemporaryFolder folder;

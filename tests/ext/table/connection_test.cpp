@@ -328,18 +328,6 @@ TEST(ReadOnly, database_can_be_probed) {
   }
 }
 
-TEST(Setting, query_only_refuses_writes) {
-  Database db;
-  make(db);
-  add(db, 1, 10);
-  db.run("PRAGMA query_only = ON");
-  db.refuses("INSERT INTO f VALUES (1)", SQLITE_READONLY);
-  expect_same(db, "query_only");
-  db.run("PRAGMA query_only = OFF");
-  add(db, 11, 20);
-  expect_same(db, "off again");
-}
-
 TEST(Setting, defensive_protects_the_shadow_tables) {
   TemporaryFolder folder;
   Database db(folder.file("d.db"));
@@ -424,28 +412,6 @@ TEST(Setting, pages_of_every_size_hold_it) {
       }
     }
   }
-}
-
-TEST(Reopen, after_every_step_finds_all) {
-  TemporaryFolder folder;
-  const std::string file = folder.file("r.db");
-  {
-    Database db(file);
-    make(db);
-  }
-  int64_t next = 1;
-  for (const int64_t many : {1, 500, 3, 600, 4000, 2, 900}) {
-    {
-      Database db(file);
-      expect_same(db, "opened");
-      add(db, next, next + many - 1);
-      remove(db, next);
-    }
-    next += many;
-  }
-  Database db(file);
-  expect_same(db, "the end");
-  check(db);
 }
 
 // --- dump and restore --------------------------------------------------------------------------

@@ -76,43 +76,6 @@ TEST_F(OwnEncoding, a_row_that_is_no_option_is_corrupt) {
   }
 }
 
-TEST_F(OwnEncoding, a_row_that_says_what_no_row_would_say_is_corrupt) {
-  for (const char* module : {"cuckoo_filter", "bloom_filter"}) {
-    db_.run("CREATE VIRTUAL TABLE t USING {}(k)", module);
-    db_.run("INSERT INTO t_config VALUES ('unique', 'off')");
-    expect_corrupt("SELECT 1 FROM t WHERE k = 1", {"t: corrupt: ", "no valid option unique"});
-    db_.run("DROP TABLE t");
-  }
-}
-
-// To the function's connection the table is still the one without a source.
-TEST_F(OwnEncoding, a_source_is_no_oddity_to_who_knew_the_table_without_one) {
-  db_.run("CREATE VIRTUAL TABLE t USING cuckoo_filter(k); INSERT INTO t VALUES (1)");
-  QuickDatabase other(folder_.file("db"));
-  other.gives("SELECT filter_contains('t', 1)", 1);
-  db_.run(
-      "DROP TABLE t; CREATE TABLE s(k); INSERT INTO s VALUES (2);"
-      "CREATE VIRTUAL TABLE t USING cuckoo_filter(k, source = s(k), triggers = on)");
-  other.gives("SELECT filter_contains('t', 2)", 1);
-  db_.run("DROP TABLE t; CREATE VIRTUAL TABLE t USING cuckoo_filter(k); INSERT INTO t VALUES (3)");
-  other.gives("SELECT filter_contains('t', 3)", 1);
-}
-
-TEST_F(OwnEncoding, an_option_of_another_algorithm_is_corrupt) {
-  db_.run("CREATE VIRTUAL TABLE ring USING hash_ring(algorithm = ketama)");
-  db_.run("INSERT INTO ring_config VALUES ('seed', 0)");
-  expect_corrupt("SELECT node FROM ring WHERE key = 1", {"has a row seed"});
-}
-
-// The default key hash is not stored, and libketama has no other key hash.
-TEST_F(OwnEncoding, a_key_hash_that_would_not_be_written_is_corrupt) {
-  db_.run("CREATE VIRTUAL TABLE ring USING hash_ring(algorithm = ketama)");
-  for (const char* key_hash : {"'md5'", "'fnv1_64'", "'nothing'", "4"}) {
-    db_.run("INSERT OR REPLACE INTO ring_config VALUES ('key_hash', {})", key_hash);
-    expect_corrupt("SELECT node FROM ring WHERE key = 1", {"has no valid option key_hash"});
-  }
-}
-
 // --- flash_kv: its device, which a test changes as nothing else would, with right checksums
 
 class OwnFlashEncoding : public OwnEncoding {

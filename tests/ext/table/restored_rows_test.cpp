@@ -127,27 +127,6 @@ TEST_P(RestoredRows, are_noticed_after_a_statement_that_changed_nothing) {
   }
 }
 
-// The other history has as many records of the same keys and sizes, with other values.
-TEST(RestoredFlashRows, have_the_values_of_another_history) {
-  const TemporaryFolder folder;
-  QuickDatabase db(folder.file("db"));
-  QuickDatabase other(folder.file("db"));
-  db.run("CREATE VIRTUAL TABLE t USING flash_kv(k, v, size = '64KB')");
-  db.run("INSERT INTO t VALUES (1, 'zero'); CREATE TABLE pages AS SELECT * FROM t_pages");
-  db.run("CREATE TABLE config AS SELECT * FROM t_config; UPDATE t SET v = 'here'");
-  other.gives("SELECT v FROM t WHERE k = 1", "here");
-  db.run(
-      "BEGIN; DELETE FROM t_pages; INSERT INTO t_pages SELECT * FROM pages; DELETE FROM t_config;"
-      " INSERT INTO t_config SELECT * FROM config; COMMIT");
-  db.run("UPDATE t SET v = 'also'");
-  other.gives("SELECT v FROM t WHERE k = 1", "also");
-  other.run("INSERT INTO t VALUES (2, 'more')");
-  for (Database* const on : {static_cast<Database*>(&db), static_cast<Database*>(&other)}) {
-    on->gives("SELECT v FROM t WHERE k = 1", "also");
-    check(*on, "t");
-  }
-}
-
 // The same in one connection. A statement from before a schema reset reads in between.
 TEST(RestoredFlashRows, are_not_mixed_up_by_savepoints) {
   QuickDatabase db(":memory:");
