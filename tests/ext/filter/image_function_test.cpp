@@ -203,6 +203,49 @@ TEST_F(Build, of_a_giant_capacity_is_an_error_not_a_crash) {
   }
 }
 
+TEST(Union, contains_all) {
+  Database db;
+  db.run("CREATE TABLE t(g, k); INSERT INTO t SELECT i % 7, i FROM ({})", numbers(1, 700));
+  for (const std::string build : {"cuckoo_build", "bloom_build"}) {
+    db.run(
+        "DROP TABLE IF EXISTS i; DROP TABLE IF EXISTS u;"
+        " CREATE TABLE i AS SELECT {}(k, 0.001, 1000) AS b FROM t GROUP BY g;"
+        " INSERT INTO i VALUES (NULL); CREATE TABLE u AS SELECT filter_union(b) AS b FROM i",
+        build);
+    db.gives("SELECT sum(filter_contains(b, k)) FROM u, t", 700);
+    EXPECT_NEAR(static_cast<double>(db.number("SELECT items FROM u, filter_info(b)")), 700, 15);
+    EXPECT_LE(db.number("SELECT sum(filter_contains(b, i)) FROM u, ({})", numbers(10001, 30000)),
+              40);
+    db.gives("SELECT quote(filter_union(b)) FROM i WHERE b IS NULL", "NULL");
+    db.gives("SELECT quote(filter_union(b)) FROM i WHERE 0", "NULL");
+    db.gives("SELECT filter_union(b) = b FROM (SELECT b FROM i LIMIT 1)", 1);
+    if (build == "bloom_build") {
+      EXPECT_EQ(db.number("SELECT (SELECT b FROM u) = bloom_build(k, 0.001, 1000) FROM t"), 1)
+          << "the union of Bloom filters is the filter of the union";
+    }
+    db.run("CREATE VIRTUAL TABLE f USING {}{}; DROP TABLE f", build.substr(0, 6),
+           (build == "cuckoo_build" ? "_filter" : "filter"));
+  }
+}
+
+// Both counts are known before anything is united, so too many are refused at once. To look for
+// room for each entry would take long.
+TEST(Union, of_too_many_items_is_refused_at_once) {
+  Database db;
+  db.run(
+      "CREATE TABLE t AS SELECT i, i % 4 AS g FROM ({});"
+      " CREATE TABLE i AS SELECT cuckoo_build(i, 0.001, 120000) AS b FROM t GROUP BY g",
+      numbers(1, 200000));
+  const std::clock_t start = std::clock();
+  db.refuses("SELECT filter_union(b) FROM i",
+             {"full: filter_union: 150000 items, more than the images' capacity of 120000"});
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 3.0);
+  db.gives(
+      "SELECT items FROM filter_info((SELECT filter_union(b) FROM i WHERE rowid <="
+      " 2))",
+      100000);
+}
+
 // The handler says stop only while one row is worked on or the result is made, not for steps of the
 // statement itself.
 TEST(Aggregate, that_is_long_obeys_the_progress_handler) {

@@ -385,6 +385,32 @@ TEST_P(Image, merge_into_an_empty_filter_that_grows_takes_an_image_without_hashe
   check(db);
 }
 
+// Both counts are known before the merge. To look for a place for an entry that is one too many
+// would take long.
+TEST(ImageFull, merge_of_too_many_items_is_refused_at_once) {
+  Database db;
+  const std::string options = "seed = 0, capacity = 60000, growth = off";
+  db.run(
+      "{};{}; INSERT INTO f {}; INSERT INTO g {}; CREATE TABLE i AS SELECT filter_export('g') AS b",
+      create("cuckoo_filter", options), create("cuckoo_filter", options, "g"), numbers(1, 50000),
+      numbers(50001, 100000));
+  for (const std::string source : {"SELECT 'merge', 'g'", "SELECT 'merge', b FROM i"}) {
+    const std::clock_t start = std::clock();
+    db.refuses("INSERT INTO f(f, key) " + source,
+               {"full: f holds 50000 items, and 50000 more would exceed its capacity of 60000"});
+    EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 2.0);
+    EXPECT_EQ(count(db), 50000);
+  }
+  // The filter is full. It still takes an empty filter, but not one key more.
+  db.run("INSERT INTO f {}; {}; INSERT INTO f(f, key) VALUES ('merge', 'e')",
+         numbers(200001, 210000), create("cuckoo_filter", options, "e"));
+  db.run("INSERT INTO e VALUES ('x')");
+  db.refuses("INSERT INTO f(f, key) VALUES ('merge', 'e')", {"full: f holds 60000"});
+  EXPECT_EQ(count(db), 60000);
+  EXPECT_EQ(present(db, 1, 50000), 50000);
+  check(db);
+}
+
 // If a merge does not fit, neither filter loses a key.
 TEST_P(Image, merge_that_is_full_changes_nothing) {
   db.run(create(kind(), "seed = 1, capacity = 300, growth = off") + ";" +

@@ -90,6 +90,20 @@ TEST(Library, writes_what_sql_imports) {
   }
 }
 
+TEST(Library, bloom_filters_go_to_sql_too) {
+  BloomFilter bloom = BloomFilter::make({.rate = 1e-6}).value();
+  ASSERT_TRUE(bloom.add_all(std::vector<std::string>{"apple", "pear"}).ok());
+  Database db;
+  db.run(
+      "CREATE VIRTUAL TABLE b USING bloom_filter(k TEXT);"
+      " INSERT INTO b(b, k) VALUES ('import', {}); INSERT INTO b(k) VALUES ('plum')",
+      literal_of(bloom.to_bytes().value()));
+  db.gives(
+      "SELECT filter_contains('b', value) FROM json_each('[\"apple\", \"pear\","
+      " \"plum\", \"fig\"]')",
+      "1,1,1,0");
+}
+
 // A program can't know what a table did to its keys before it hashed them.
 TEST(Library, refuses_images_of_other_keys_and_of_windows) {
   Database db;

@@ -8,12 +8,6 @@ namespace {
 
 class FlashCreate : public testing::Test {
  protected:
-  void creates(const std::string& arguments) {
-    db.run("CREATE VIRTUAL TABLE kv USING flash_kv({})", arguments);
-    db.run("INSERT INTO kv VALUES (1, 'one'); INSERT INTO kv(kv) VALUES ('check')");
-    EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 1) << arguments;
-    db.run("DROP TABLE kv");
-  }
   std::string info(const std::string& arguments, const std::string& columns) {
     db.run("CREATE VIRTUAL TABLE kv USING flash_kv({})", arguments);
     const std::vector<Row> rows = db.rows("SELECT {} FROM flash_kv_info('kv')", columns);

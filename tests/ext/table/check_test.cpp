@@ -247,6 +247,17 @@ TEST_F(CuckooCheck, compares_with_the_source) {
             std::string::npos);
 }
 
+TEST_F(CuckooCheck, lock_is_an_error) {
+  create_all(db);
+  db.run("PRAGMA journal_mode = delete; BEGIN EXCLUSIVE");
+  Database other(path);
+  for (const std::string name : kTables) {
+    other.refuses(sql("SELECT cuckoo_check('{}')", name), SQLITE_BUSY, {"locked"});
+  }
+  db.run("COMMIT");
+  expect_all_well(other, "no lock");
+}
+
 // --- what keeps it from looking ------------------------------------------------------------------
 
 TEST_F(CuckooCheck, refusal_of_an_authorizer_is_an_error) {

@@ -412,6 +412,27 @@ TEST_F(Corruption, of_a_missing_page_row_is_an_error_for_every_kind) {
   }
 }
 
+// Where some pages never had a row, a missing row is found when all pages are read.
+TEST_F(Corruption, of_a_missing_page_row_among_few_is_found_when_all_are_read) {
+  const std::string path = file("sparse.db");
+  {
+    QuickDatabase db(path);
+    db.run(
+        "CREATE VIRTUAL TABLE f USING cuckoo_filter(seed = 1, capacity = 6e4); INSERT INTO f {};"
+        " INSERT INTO f(f) VALUES ('rebuild')",
+        numbers(1, 20));
+    db.run("DELETE FROM f_data WHERE id = " + page_row("min(id)"));
+  }
+  const std::vector<std::string> reads = {
+      "INSERT INTO f(f) VALUES ('check')", "SELECT filter_export('f')",
+      // No page of these keys has a row. So all pages are read.
+      "SELECT sum(filter_contains('f', i)) FROM (" + numbers(1000, 1100) + ")"};
+  for (const std::string& sql : reads) {
+    QuickDatabase db(path);
+    db.refuses(sql, SQLITE_CORRUPT_VTAB, {"f: corrupt: page ", " is missing"});
+  }
+}
+
 // 'rebuild' repairs the table from its runs.
 TEST_F(Corruption, of_a_missing_page_row_is_repaired_by_rebuild) {
   QuickDatabase db(damaged("DELETE FROM f_data WHERE id = " + page_row("min(id)")));

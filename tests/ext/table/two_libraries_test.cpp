@@ -120,6 +120,24 @@ TEST_F(TwoLibraries, a_copy_of_the_file_serves_the_second) {
   }
 }
 
+TEST_F(TwoLibraries, the_second_is_refused_and_told_the_way_out) {
+  Database first;
+  first.run(kFill);
+  SecondDatabase second(second_);
+  for (int i = 0; i < 2; ++i) {
+    const Outcome outcome = second.load(extension_path());
+    EXPECT_EQ(outcome.code, SQLITE_ERROR);
+    EXPECT_NE(outcome.message.find("another SQLite library of this process"), std::string::npos)
+        << outcome.message;
+    EXPECT_NE(outcome.message.find("a copy of its file"), std::string::npos) << outcome.message;
+    EXPECT_EQ(second.text("SELECT 5"), "5");
+    EXPECT_EQ(first.text(kCount), "3000");
+    first.run("INSERT INTO f VALUES ('more'); INSERT INTO f(f) VALUES ('rebuild')");
+  }
+  Database another;
+  another.run(kFill);
+}
+
 }  // namespace
 }  // namespace table_two_libraries_test
 }  // namespace cuckoo::test
