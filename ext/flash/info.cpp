@@ -16,9 +16,9 @@ namespace {
 
 // --- flash_kv_info -------------------------------------------------------------------------------
 
-using FlashRow = const TableRows<LiveFlash>::Found;
+using FlashInfoRow = const TableRows<LiveFlash>::Found;
 class FlashInfo;
-using FlashColumn = Column<FlashRow, FlashInfo>;
+using FlashColumn = Column<FlashInfoRow, FlashInfo>;
 
 class FlashInfo {
  public:
@@ -48,8 +48,8 @@ class FlashInfo {
 };
 
 constexpr FlashColumn kFlashColumns[] = {
-    {"schema TEXT", [](FlashRow& row) { return row.schema; }},
-    {"name TEXT", [](FlashRow& row) { return row.table; }},
+    {"schema TEXT", [](FlashInfoRow& row) { return row.schema; }},
+    {"name TEXT", [](FlashInfoRow& row) { return row.table; }},
     {"entries INTEGER", [](FlashInfo& row) { return row.flash().size(); }},
     {"size_bytes INTEGER", [](FlashInfo& row) { return row.geometry().size_bytes(); }},
     {"sectors INTEGER", [](FlashInfo& row) { return row.geometry().sectors(); }},
@@ -94,7 +94,7 @@ constexpr FlashColumn kFlashColumns[] = {
               row.flash().blocks().memory_bytes() + row.flash().undo_log().memory_bytes();
      }},
     {"error TEXT",
-     [](FlashRow& row) { return row.error.empty() ? std::nullopt : std::optional(row.error); }},
+     [](FlashInfoRow& row) { return row.error.empty() ? std::nullopt : std::optional(row.error); }},
     {"\"table\" TEXT HIDDEN"},
 };
 

@@ -148,7 +148,12 @@ class MemoryLimiter {
   explicit MemoryLimiter(int64_t above) {
     sqlite3_hard_heap_limit64(sqlite3_memory_used() + above);
   }
-  ~MemoryLimiter() { sqlite3_hard_heap_limit64(0); }
+  ~MemoryLimiter() {
+    sqlite3_hard_heap_limit64(0);
+    // Only this takes back that memory is nearly used up. Caches would go on spilling, and readers
+    // find the file locked.
+    sqlite3_soft_heap_limit64(0);
+  }
   MemoryLimiter(const MemoryLimiter&) = delete;
   MemoryLimiter& operator=(const MemoryLimiter&) = delete;
 };

@@ -25,9 +25,11 @@ TEST(ProbeMemory, I5_of_the_tail_a_look_up_without_memory_loses_no_key) {
         db.run("CREATE VIRTUAL TABLE f USING {}, capacity = 100000, seed = 1)", module);
         db.run(keys_to(keys));
         const Query look_up(db, "SELECT filter_contains('f', 'k1')");
-        sqlite3_hard_heap_limit64(sqlite3_memory_used() + above);
-        const int code = sqlite3_step(look_up.handle());
-        sqlite3_hard_heap_limit64(0);
+        const auto step_within = [&](int64_t bytes) {
+          const MemoryLimiter limited(bytes);
+          return sqlite3_step(look_up.handle());
+        };
+        const int code = step_within(above);
         sqlite3_reset(look_up.handle());
         failed += code == SQLITE_ROW ? 0 : 1;
         ASSERT_EQ(db.number("SELECT count(*) FROM f"), keys);

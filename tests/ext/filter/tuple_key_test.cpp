@@ -1,4 +1,6 @@
 // cuckoo_key(): a key of several columns as one BLOB, as filters of several columns hash it.
+#include <optional>
+
 #include "tests/support/share.hpp"
 #include "tests/support/sql_samples.hpp"
 
@@ -59,12 +61,12 @@ TEST_F(TupleKey, I3_a_look_up_takes_no_memory) {
   const Query look_up(db,
                       "SELECT filter_contains('f', 1, 'A text beyond any SHORT buffer') FROM"
                       " (SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3)");
+  std::optional<MemoryLimiter> limited;
   for (int row = 0; row < 3; ++row) {
     ASSERT_EQ(sqlite3_step(look_up.handle()), SQLITE_ROW) << sqlite3_errmsg(db.handle());
     EXPECT_EQ(look_up.integer(), 1);
-    sqlite3_hard_heap_limit64(sqlite3_memory_used());
+    limited.emplace(0);
   }
-  sqlite3_hard_heap_limit64(0);
 }
 
 }  // namespace

@@ -236,10 +236,11 @@ TEST_P(NestedRollback, savepoint_out_of_memory_keeps_all_or_undoes_all) {
     for (int key = 1001; key <= 1200; ++key) {
       db.run("INSERT INTO t(k) VALUES ({})", key);
     }
-    sqlite3_hard_heap_limit64(sqlite3_memory_used() + above);
-    const Outcome outcome =
-        db.attempt("INSERT INTO other SELECT value FROM generate WHERE value < 3");
-    sqlite3_hard_heap_limit64(0);
+    const auto insert_within = [&](int64_t bytes) {
+      const MemoryLimiter limited(bytes);
+      return db.attempt("INSERT INTO other SELECT value FROM generate WHERE value < 3");
+    };
+    const Outcome outcome = insert_within(above);
     const bool open = sqlite3_get_autocommit(db.handle()) == 0;
     if (open && db.attempt("COMMIT").code == SQLITE_OK) {
       expect_held(db, 1001, 1200);
