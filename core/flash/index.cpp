@@ -21,13 +21,20 @@ uint32_t FlashIndex::part_hash(uint64_t lsn, uint32_t offset) const noexcept {
 
 // --- the base ------------------------------------------------------------------------------------
 
+// A damaged part of what is stored costs the look-ups of its hashes alone. So if loading fails,
+// only this hash is looked up, and loading is tried again after as many look-ups.
 Status FlashIndex::fetch_stored(Fetched& fetched) {
   // So many together cost about as much as loading all entries.
   constexpr uint64_t kLeastFetches = 64;
   constexpr uint64_t kEntriesForFetch = 512;
-  return stored_->searches() < std::max(kLeastFetches, stored_->size() / kEntriesForFetch)
-             ? stored_->find(fetched.hash_, fetched.stored_)
-             : load_stored();
+  const uint64_t many = std::max(kLeastFetches, stored_->size() / kEntriesForFetch);
+  if ((stored_->searches() + 1) % many == 0) {
+    Status loaded = load_stored();
+    if (loaded.ok() || loaded.error().code != ErrorCode::kCorrupt) {
+      return loaded;
+    }
+  }
+  return stored_->find(fetched.hash_, fetched.stored_);
 }
 
 Status FlashIndex::load_stored() {
@@ -70,9 +77,9 @@ bool FlashIndex::is_in_base(const Fetched& fetched, uint32_t position) const {
     return false;
   }
   return loaded_ ? loaded_->slots().contains(fetched.hash_, position)
-                 : (fetched.believed_ && stored_) ||
-                       std::find(fetched.stored_.begin(), fetched.stored_.end(), position) !=
-                           fetched.stored_.end();
+                 : stored_ && (fetched.believed_ ||
+                               std::find(fetched.stored_.begin(), fetched.stored_.end(),
+                                         position) != fetched.stored_.end());
 }
 
 // Makes all entries the index's own, if enough of them came or went. Call it before each change.
@@ -120,7 +127,8 @@ FlashIndex::Figures FlashIndex::figures() const noexcept {
                   own_.load_at_last_expansion()};
   if (loaded_) {
     const SlotCache& slots = loaded_->slots();
-    figures.load_factor = static_cast<double>(size()) / static_cast<double>(slots.slots());
+    figures.load_factor = static_cast<double>(slots.size() + own_.size()) /
+                          static_cast<double>(slots.slots() + own_.slots());
     figures.relocations += slots.relocations();
     figures.expansions += slots.expansions();
   }

@@ -45,7 +45,7 @@ struct FlashIndexUndo;
 
 class FlashIndex {
  public:
-  // What is stored under a hash. It stays right until the index is loaded anew.
+  // What is stored under a hash. It stays right, also when the index is loaded or cleared.
   class Fetched {
    private:
     friend class FlashIndex;
@@ -83,8 +83,9 @@ class FlashIndex {
     const auto visit_present = [&](uint32_t position) {
       return !is_gone(hash, position) && visit(position);
     };
-    return (loaded_ ? loaded_->slots().find(hash, visit_present)
-                    : std::any_of(fetched.stored_.begin(), fetched.stored_.end(), visit_present)) ||
+    return (loaded_   ? loaded_->slots().find(hash, visit_present)
+            : stored_ ? std::any_of(fetched.stored_.begin(), fetched.stored_.end(), visit_present)
+                      : false) ||
            own_.find(hash, std::forward<Visit>(visit));
   }
   bool contains(const Fetched& fetched, uint32_t position) const {

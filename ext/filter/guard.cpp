@@ -237,6 +237,7 @@ bool GuardTable::look() {
         })) {
       live_ = nullptr;
     }
+    interrupted_ = false;
     return ever_looked_;
   } catch (const SqlError& error) {
     if ((error.code() & 0xFF) != SQLITE_INTERRUPT) {

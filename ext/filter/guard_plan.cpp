@@ -333,7 +333,8 @@ void Planner::add_lists(const Lists& lists, const GuardedIndex& index) {
   Lists leads;
   std::copy_if(lists.begin(), lists.end(), std::back_inserter(leads),
                [&](int list) { return has_list({list}, index.columns[0]); });
-  plan_.lead_rows = rows_by(index, leads, kUnknownLeadRows);
+  // A power of two, so that each ANALYZE does not make another plan.
+  plan_.lead_rows = std::exp2(std::ceil(std::log2(rows_by(index, leads, kUnknownLeadRows))));
   for (const int list : lists) {
     GuardTerm term = *term_of(list);
     sqlite3_vtab_in(info_, list, 1);

@@ -64,8 +64,8 @@ struct GuardPlan {
   int rowid_place = -1;
   std::vector<int> asked;  // the terms with the values of the key; empty: the filter is not asked
   std::vector<int> lists;  // the terms that are lists
-  // If there are lists: the term that begins an index, and how many rows have one value of it and
-  // of the terms that follow in the index. More questions than that cost more than these rows.
+  // If there are lists: the term that begins an index, and about how many rows have one value of it
+  // and of the terms that follow in the index. More questions than that cost more than these rows.
   int lead = -1;
   double lead_rows = 0;
   uint32_t one_row = 0;  // terms that together find one row at most; 0: there are none

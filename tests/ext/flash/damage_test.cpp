@@ -87,6 +87,49 @@ TEST_F(FlashPageDamage, of_each_page_costs_its_rows) {
   EXPECT_LE(whole, 3u) << "of " << pages;
 }
 
+// The index has several pieces. After many look-ups all of it is loaded, if that is possible.
+TEST(FlashIndexDamage, of_a_piece_costs_its_own_look_ups_however_often_others_are_asked) {
+  TemporaryFolder folder;
+  std::vector<std::string> sectors;
+  {
+    QuickDatabase db(folder.file("good.db"));
+    db.run(
+        "CREATE VIRTUAL TABLE kv USING flash_kv(k, v, size = '4MB', sector_size = 4096,"
+        " erase_block = 1, seed = 1)");
+    db.run(with_numbers(5000) + "INSERT INTO kv SELECT i, i FROM n");
+    db.run("INSERT INTO kv(kv) VALUES ('collect')");
+    for (const Row& row : db.rows("SELECT sector FROM flash_kv_sectors('kv')"
+                                  " WHERE state LIKE '%check%'")) {
+      sectors.push_back(row[0]);
+    }
+  }
+  int found = 0;
+  for (const std::string& sector : sectors) {
+    copy_over(folder.file("good.db"), folder.file("bad.db"));
+    QuickDatabase db(folder.file("bad.db"));
+    db.run(
+        "UPDATE kv_pages SET page = CAST(substr(page, 1, length(page) - 1) || x'5A' AS BLOB)"
+        " WHERE id = {}",
+        sector);
+    std::vector<int> sound;
+    for (int key = 1; key <= 40; ++key) {
+      if (db.attempt("SELECT v FROM kv WHERE k = {}", key).code == SQLITE_OK) {
+        sound.push_back(key);
+      }
+    }
+    if (sound.empty() || sound.size() == 40) {
+      continue;
+    }
+    ++found;
+    for (int again = 0; again < 200; ++again) {
+      db.gives(sql("SELECT v FROM kv WHERE k = {}", sound[0]), sound[0]);
+    }
+    db.run("UPDATE kv SET v = 'new' WHERE k = {}", sound[0]);
+    db.gives(sql("SELECT v FROM kv WHERE k = {}", sound[0]), "new");
+  }
+  EXPECT_GT(found, 0) << "of " << sectors.size();
+}
+
 TEST_F(FlashPageDamage, is_an_error_that_names_the_row) {
   damage(page_of_rows());
   QuickDatabase db(bad);
