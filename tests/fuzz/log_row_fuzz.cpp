@@ -17,13 +17,15 @@ void examine(std::span<const std::byte> bytes, HashWidth width) {
     return;
   }
   segments::LogRowWriter again(width);
-  again.header = row.value().header;
+  const segments::LogHeader& header = row.value().header;
+  again.start(header.position, header.chain);
+  again.set_numbers(header.items, header.directory_version);
   size_t entries = 0;
   for (segments::LogCursor at(row.value()); at.next(); ++entries) {
     REQUIRE(at.index() == entries && at.copies() >= 1 && at.copies() <= kMostCopies);
     const uint64_t entry = at.entry();
     REQUIRE(logged_hash(entry & ~kRemoveBit, width) == (entry & ~kRemoveBit));
-    REQUIRE(row.value().first(entries).chain_after() == again.row().chain_after());
+    REQUIRE(row.value().first(entries).chain_after() == again.chain());
     const std::vector<MoreCopies> more = {{0, at.copies() - 1}};
     again.append({&entry, 1}, 0, at.copies() > 1 ? std::span(more) : std::span<const MoreCopies>());
   }
