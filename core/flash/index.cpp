@@ -21,8 +21,8 @@ uint32_t FlashIndex::part_hash(uint64_t lsn, uint32_t offset) const noexcept {
 
 // --- the base ------------------------------------------------------------------------------------
 
-// A damaged part of what is stored costs the look-ups of its hashes alone. So if loading fails,
-// only this hash is looked up, and loading is tried again after as many look-ups.
+// If a part of the stored base is damaged, look-ups of its hashes fail, and no others. So if the
+// base can't be loaded, this one hash is looked up. Loading is tried again much later.
 Status FlashIndex::fetch_stored(Fetched& fetched) {
   // So many together cost about as much as loading all entries.
   constexpr uint64_t kLeastFetches = 64;

@@ -64,7 +64,7 @@ class FlashIndex {
   uint32_t hash_of(std::span<const std::byte> key) const noexcept;
   uint32_t part_hash(uint64_t lsn, uint32_t offset) const noexcept;
 
-  // Reads what is stored under the hash (I4).
+  // Reads from the device which positions a stored base has under the hash (I4).
   Result<Fetched> fetch(uint32_t hash) {
     Fetched fetched(hash);
     if (stored_) [[unlikely]] {
@@ -113,7 +113,7 @@ class FlashIndex {
   // Fill an empty index, while nothing is noted.
   void load(StoredIndex stored) { stored_ = std::make_unique<StoredIndex>(std::move(stored)); }
   void load(const Entries& entries) { own_.insert_all(entries); }
-  // Loads what is stored, because the device will not have it any more, or for figures().
+  // Loads a stored base. Call it before the device erases the base, and before figures().
   Status load_all() { return stored_ ? load_stored() : Status(); }
 
   // As those of SlotCache.
@@ -128,7 +128,7 @@ class FlashIndex {
   // was not taken back.
   void undo(const FlashIndexUndo& change);
 
-  // Figures of the slots: what is stored has none.
+  // Figures of the slot caches. A stored base is in none of them.
   struct Figures {
     double load_factor = 0;
     uint64_t relocations = 0;

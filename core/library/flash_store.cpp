@@ -195,7 +195,7 @@ class FlashStore::Impl {
   // What a walk returns that ends early.
   Status after_visits() const {
     return device.released()
-               ? Status(Error{ErrorCode::kStorage, "the device was released inside for_each()"})
+               ? Status(Error{ErrorCode::kStorage, "the device was released while it was walked"})
                : Status();
   }
 

@@ -40,7 +40,7 @@ void FilterBlocks::keep_what_stays(const std::vector<EntryList>& before) noexcep
     if (leaf.segment == nullptr) {
       continue;
     }
-    // It may have outgrown because of the entry behind those that were applied.
+    // The entry after those that were applied may be the one that made it outgrow.
     const size_t decided = leaf.segment->applied() + (leaf.segment->outgrew() ? 1 : 0);
     if (!leaf.pending.begins_with(before[i], std::min(decided, before[i].size()))) {
       leaf.segment.reset();

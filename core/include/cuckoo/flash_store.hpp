@@ -14,8 +14,8 @@
 //       It costs the entries whose records are damaged. Others are read, and a damaged one can be
 //       put anew or removed. (A key is known by 32 bits of its hash then.) The erase block is given
 //       up. If the checkpoint is damaged, or a record that was written after it, open() returns an
-//       Error. Then for_each_sound() gives what is left. If the last records are damaged, the
-//       store may take that for a power cut, and end with the record before them.
+//       Error. Then for_each_sound() gives every entry that can be read. If the last records are
+//       damaged, the store may take that for a power cut, and end with the record before them.
 //   G3  functions throw only std::bad_alloc, and the exceptions of functions that you give to them.
 //   G4  an object that holds no store (made by the default constructor, moved from, released)
 //       answers every call, with kInvalid or with zeros.
