@@ -278,7 +278,10 @@ void LiveFlash::format_anew() {
 }
 
 void LiveFlash::collect() {
-  change([&] { return flash_->collect(); });
+  change([&]() -> Status {
+    CUCKOO_TRY(pages_->mend());
+    return flash_->collect();
+  });
 }
 
 void LiveFlash::resize(const std::string& argument) {

@@ -14,7 +14,7 @@ constinit const std::array<ShadowTable, 2> kFlashTables = {kConfigTable, kPagesT
 namespace {
 
 constexpr uint32_t kFlashRecordMagic = 0x53464B43;  // "CKFS"
-constexpr uint32_t kFlashRecordVersion = 3;
+constexpr uint32_t kFlashRecordVersion = 4;
 constexpr double kDefaultFlashBytes = 0x1p24;
 constexpr uint64_t kLeastBlocks = 16;
 

@@ -25,7 +25,7 @@ namespace cuckoo {
 extern const std::array<ShadowTable, 2> kFlashTables;
 
 // The format of the shadow tables.
-inline constexpr uint32_t kFlashFormat = 3;
+inline constexpr uint32_t kFlashFormat = 4;
 
 struct FlashOptions {
   FlashGeometry geometry;  // with the number of blocks as CREATE said it

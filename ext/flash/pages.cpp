@@ -33,6 +33,19 @@ void complement(const std::byte* from, size_t size, std::byte* to) noexcept {
   }
 }
 
+void add_to(std::byte* sum, const std::byte* bytes, size_t size) noexcept {
+  for (size_t i = 0; i < size; ++i) {
+    sum[i] ^= bytes[i];
+  }
+}
+
+// Adds the complement of the bytes.
+void add_complement_to(std::byte* sum, const std::byte* bytes, size_t size) noexcept {
+  for (size_t i = 0; i < size; ++i) {
+    sum[i] ^= ~bytes[i];
+  }
+}
+
 }  // namespace
 
 FlashPages::FlashPages(ShadowStore& store, const FlashGeometry& geometry, uint32_t page_bytes,
@@ -48,8 +61,7 @@ FlashPages::FlashPages(ShadowStore& store, const FlashGeometry& geometry, uint32
 
 void FlashPages::set_blocks(uint32_t blocks) {
   geometry_.blocks = blocks;
-  const uint64_t pages = (geometry_.size_bytes() + page_bytes_ - 1) / page_bytes_;
-  chunks_.resize((pages >> kChunkShift) + 1);
+  chunks_.resize((pages() >> kChunkShift) + 1);  // with room for the parity
 }
 
 size_t FlashPages::memory_bytes() const noexcept {
@@ -70,7 +82,7 @@ FlashPages::OwnedPage FlashPages::make_page(uint64_t index, bool stored) const {
 }
 
 FlashPages::Page* FlashPages::keep(OwnedPage page) {
-  std::unique_ptr<Chunk>& chunk = chunks_[page->index >> kChunkShift];
+  std::unique_ptr<Chunk>& chunk = chunk_of(page->index);
   if (chunk == nullptr) {
     chunk = std::make_unique<Chunk>();
   }
@@ -83,12 +95,12 @@ FlashPages::Page* FlashPages::keep(OwnedPage page) {
   page->place = resident_.size();
   resident_.push_back(std::move(page));
   Page* const kept = resident_.back().get();
-  chunk->pages[kept->index & ((1 << kChunkShift) - 1)] = kept;
+  chunk->pages[place_in_chunk(kept->index)] = kept;
   return kept;
 }
 
 void FlashPages::drop(Page* page) noexcept {
-  chunks_[page->index >> kChunkShift]->pages[page->index & ((1 << kChunkShift) - 1)] = nullptr;
+  chunk_of(page->index)->pages[place_in_chunk(page->index)] = nullptr;
   const size_t place = page->place;
   std::swap(resident_[place], resident_.back());
   resident_[place]->place = place;
@@ -107,6 +119,24 @@ void FlashPages::evict() noexcept {
   }
 }
 
+// Returns the content of a row that is sound.
+Result<std::span<const std::byte>> FlashPages::content_of(int64_t id,
+                                                          std::span<const std::byte> row) const {
+  const std::string name = "page row " + std::to_string(id);
+  Result<std::span<const std::byte>> content = decode_page_row(row, id, seed_);
+  if (!content.ok()) {
+    return corrupt(name + ": " + content.error().message);
+  }
+  if (content.value().size() != page_bytes_) {
+    return corrupt(name + " has " + std::to_string(content.value().size()) + " bytes, expected " +
+                   std::to_string(page_bytes_));
+  }
+  if (all_zero(content.value())) {  // I1
+    return corrupt(name + " is all erased, and should not be there");
+  }
+  return content;
+}
+
 Result<FlashPages::Page*> FlashPages::load(uint64_t index) {
   if (Page* const page = find(index); page != nullptr) {
     page->used = true;
@@ -114,27 +144,75 @@ Result<FlashPages::Page*> FlashPages::load(uint64_t index) {
   }
   OwnedPage loaded;
   const auto id = static_cast<int64_t>(index);
-  CUCKOO_TRY(store_.pages().read(id, id, [&](int64_t, std::span<const std::byte> row) -> Status {
-    Result<std::span<const std::byte>> content = decode_page_row(row, id, seed_);
-    if (!content.ok()) {
-      return corrupt("page row " + std::to_string(id) + ": " + content.error().message);
-    }
-    if (content.value().size() != page_bytes_) {
-      return corrupt("page row " + std::to_string(id) + " has " +
-                     std::to_string(content.value().size()) + " bytes, expected " +
-                     std::to_string(page_bytes_));
-    }
-    if (all_zero(content.value())) {  // I1
-      return corrupt("page row " + std::to_string(id) + " is all erased, and should not be there");
-    }
+  Status read = store_.pages().read(id, id, [&](int64_t, std::span<const std::byte> row) -> Status {
+    CUCKOO_ASSIGN_OR_RETURN(const std::span<const std::byte> content, content_of(id, row));
     loaded = make_page(index, true);
-    complement(content.value().data(), page_bytes_, loaded->bytes());
+    complement(content.data(), page_bytes_, loaded->bytes());
     return {};
-  }));
+  });
+  if (!read.ok() && read.error().code == ErrorCode::kCorrupt) {
+    return restore(index, std::move(read));
+  }
+  CUCKOO_TRY(std::move(read));
   return loaded == nullptr ? nullptr : keep(std::move(loaded));
 }
 
-// Returns the page as load() does, or one of erased bytes in the place of a damaged one (I6).
+// Gives the exclusive or of all pages but one, as they are now. A damaged one counts as erased, or
+// is an error.
+Status FlashPages::sum_of_others(uint64_t index, Damaged damaged, std::byte* sum) {
+  std::memset(sum, 0, page_bytes_);
+  CUCKOO_TRY(store_.pages().read(static_cast<int64_t>(kParity), INT64_MAX,
+                                 [&](int64_t id, std::span<const std::byte> row) -> Status {
+                                   CUCKOO_TRY(store_.poll());
+                                   const auto other = static_cast<uint64_t>(id);
+                                   const bool outside =
+                                       id >= 0 && other * page_bytes_ >= geometry_.size_bytes();
+                                   if (other == index || outside || find(other) != nullptr) {
+                                     return {};
+                                   }
+                                   Result<std::span<const std::byte>> content = content_of(id, row);
+                                   if (content.ok()) {
+                                     add_to(sum, content.value().data(), page_bytes_);
+                                   }
+                                   return damaged == Damaged::kPassOver ? Status()
+                                                                        : content.take_status();
+                                 }));
+  for (const OwnedPage& page : resident_) {
+    if (page->index != index) {
+      add_complement_to(sum, page->bytes(), page_bytes_);
+    }
+  }
+  return {};
+}
+
+// Makes a page whose row is damaged of all others (I6). Returns the damage if it can't be done. One
+// that would be erased would have no row: so the parity is of no use (I7).
+Result<FlashPages::Page*> FlashPages::restore(uint64_t index, Status damage) {
+  OwnedPage page = make_page(index, true);
+  Status made = sum_of_others(index, Damaged::kRefuse, page->bytes());
+  if (!made.ok()) {
+    return made.error().code == ErrorCode::kCorrupt ? std::move(damage) : std::move(made);
+  }
+  complement(page->bytes(), page_bytes_, page->bytes());
+  if (all_erased(page->bytes(), page_bytes_)) {
+    return damage;
+  }
+  if (std::find(restored_.begin(), restored_.end(), index) == restored_.end()) {
+    restored_.push_back(index);
+  }
+  return keep(std::move(page));
+}
+
+void FlashPages::rewrite_restored() {
+  for (const uint64_t index : restored_) {
+    if (Page* const page = find(index); page != nullptr) {
+      change(page);
+    }
+  }
+  restored_.clear();
+}
+
+// Returns the page as load() does, or one of erased bytes in the place of a damaged one (I7).
 Result<FlashPages::Page*> FlashPages::load_to_write(uint64_t index) {
   Result<Page*> page = load(index);
   if (page.ok() || page.error().code != ErrorCode::kCorrupt) {
@@ -144,6 +222,13 @@ Result<FlashPages::Page*> FlashPages::load_to_write(uint64_t index) {
   std::memset(made->bytes(), 0xFF, page_bytes_);
   Page* const kept = keep(std::move(made));
   change(kept);
+  Page* parity = kept;
+  if (index != kParity) {
+    CUCKOO_ASSIGN_OR_RETURN(parity, load_or_make(kParity));
+    change(parity);
+  }
+  CUCKOO_TRY(sum_of_others(kParity, Damaged::kPassOver, parity->bytes()));
+  complement(parity->bytes(), page_bytes_, parity->bytes());
   return kept;
 }
 
@@ -203,8 +288,16 @@ void FlashPages::change(Page* page) {
   }
 }
 
+// Returns the parity's bytes from there on, to be changed with those of a page.
+Result<std::byte*> FlashPages::parity_at(size_t offset) {
+  CUCKOO_ASSIGN_OR_RETURN(Page* const parity, load_or_make(kParity));
+  change(parity);
+  return parity->bytes() + offset;
+}
+
 Status FlashPages::program(uint64_t address, std::span<const std::byte> units) {
   CUCKOO_TRY(check_range(address, units.size()));
+  rewrite_restored();
   while (!units.empty()) {
     const Piece piece = first_piece(address, units.size());
     Result<Page*> page = load_or_make(piece.page);
@@ -214,6 +307,8 @@ Status FlashPages::program(uint64_t address, std::span<const std::byte> units) {
       return corrupt("the units at byte " + std::to_string(address) + " are not erased");
     }
     change(page.value());
+    CUCKOO_ASSIGN_OR_RETURN(std::byte* const parity, parity_at(piece.offset));
+    add_complement_to(parity, units.data(), piece.size);
     std::memcpy(to, units.data(), piece.size);
     address += piece.size;
     units = units.subspan(piece.size);
@@ -223,6 +318,7 @@ Status FlashPages::program(uint64_t address, std::span<const std::byte> units) {
 
 Status FlashPages::erase(uint32_t block) {
   CUCKOO_TRY(store_.poll());
+  rewrite_restored();
   uint64_t address = geometry_.block_address(block);
   size_t left = geometry_.block_bytes();
   CUCKOO_TRY(check_range(address, left));
@@ -234,6 +330,8 @@ Status FlashPages::erase(uint32_t block) {
       std::byte* const bytes = page.value()->bytes() + piece.offset;
       if (!all_erased(bytes, piece.size)) {
         change(page.value());
+        CUCKOO_ASSIGN_OR_RETURN(std::byte* const parity, parity_at(piece.offset));
+        add_complement_to(parity, bytes, piece.size);
         std::memset(bytes, 0xFF, piece.size);
       }
     }
@@ -281,31 +379,54 @@ Status FlashPages::write_dirty() {
   return {};
 }
 
+Status FlashPages::mend() {
+  std::vector<uint64_t> damaged;
+  CUCKOO_TRY(store_.pages().read(static_cast<int64_t>(kParity), INT64_MAX,
+                                 [&](int64_t id, std::span<const std::byte> row) {
+                                   const auto index = static_cast<uint64_t>(id);
+                                   if (is_page(index) && !content_of(id, row).ok()) {
+                                     damaged.push_back(index);
+                                   }
+                                   return store_.poll();
+                                 }));
+  for (const uint64_t index : damaged) {
+    Page* page = find(index);
+    if (page == nullptr && damaged.size() == 1) {
+      Result<Page*> loaded = load(index);
+      if (!loaded.ok() && loaded.error().code != ErrorCode::kCorrupt) {
+        return loaded.take_status();
+      }
+      page = loaded.ok() ? loaded.value() : nullptr;
+    }
+    if (page != nullptr) {
+      change(page);
+    }
+  }
+  return {};
+}
+
 Status FlashPages::check_rows() {
   PageCount rows;
+  std::vector<std::byte> sum(page_bytes_);
   CUCKOO_TRY(store_.pages().read(
       INT64_MIN, INT64_MAX, [&](int64_t id, std::span<const std::byte> row) -> Status {
+        const auto index = static_cast<uint64_t>(id);
         const std::string name = "page row " + std::to_string(id);
-        if (id < 0 || static_cast<uint64_t>(id) * page_bytes_ >= geometry_.size_bytes()) {
+        if (!is_page(index)) {
           return corrupt(name + " is outside of the device");
         }
-        const Result<std::span<const std::byte>> content = decode_page_row(row, id, seed_);
-        if (!content.ok()) {
-          return corrupt(name + ": " + content.error().message);
-        }
-        if (content.value().size() != page_bytes_) {
-          return corrupt(name + " has another size");
-        }
-        if (all_zero(content.value())) {  // I1
-          return corrupt(name + " is all erased, and should not be there");
-        }
-        Page* const page = find(static_cast<uint64_t>(id));  // I2
-        if (page != nullptr && !page->dirty && !is_complement(content.value(), page->bytes())) {
+        CUCKOO_ASSIGN_OR_RETURN(const std::span<const std::byte> content, content_of(id, row));
+        Page* const page = find(index);  // I2
+        if (page != nullptr && !page->dirty && !is_complement(content, page->bytes())) {
           return corrupt(name + " is not the one that was read");
         }
-        rows.add(static_cast<uint64_t>(id));
+        add_to(sum.data(), content.data(), page_bytes_);
+        rows.add(index);
         return store_.poll();
       }));
+  if (!all_zero(sum)) {
+    return corrupt("the parity, page row -1, is not that of the other rows");
+  }
   return rows.expect(rows_->count, "the device");
 }
 
@@ -329,6 +450,7 @@ void FlashPages::forget() noexcept {
   resident_.clear();
   dirty_.clear();
   changed_.clear();
+  restored_.clear();
   hand_ = 0;
 }
 

@@ -5,6 +5,7 @@
 //             row id is i
 //   row       the page's bytes, complemented, and the checksum of page_row.hpp. A page of erased
 //             bytes is all zero there and needs no row
+//   parity    one more page, with the row id -1. Its row is the exclusive or of all other rows
 //
 // Invariants
 //   I1  after write_dirty() a page has a row exactly when it is not all erased. So the rows depend
@@ -17,8 +18,11 @@
 //       drops every page that may hold what a roll-back takes back: those that were changed since
 //       end_changes() and, after another undo(), those that were read.
 //   I5  a program only clears bits of erased units, as on a real flash chip.
-//   I6  a write to a damaged page makes the page anew, of erased bytes. What else was in it can't
-//       be read anyway: a page reaches into two blocks.
+//   I6  the parity is that of the pages as they are now, in memory or in their rows. So a page
+//       whose row is damaged is made of all others, and the next program or erase writes it again.
+//   I7  if two rows are damaged, the parity is of no use. A write to a damaged page then makes the
+//       page anew, of erased bytes, and the parity is that of the pages that can be read. What else
+//       was in the page can't be read anyway: a page reaches into two blocks.
 #pragma once
 
 #include <algorithm>
@@ -69,7 +73,10 @@ class FlashPages final : public FlashDevice {
   }
   void forget() noexcept;  // drops every page from memory
 
-  Status check_rows();  // checks I1 for all rows, and that they are the counted ones
+  // Reads all rows. write_dirty() then writes the one that is damaged again (I6), if it is one.
+  Status mend();
+  // Checks I1 and I6 for all rows, and that they are the counted ones.
+  Status check_rows();
 
   uint64_t sector_reads() const noexcept { return sector_reads_; }
   size_t memory_bytes() const noexcept;
@@ -85,6 +92,7 @@ class FlashPages final : public FlashDevice {
 
     std::byte* bytes() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
   };
+  static constexpr uint64_t kParity = ~uint64_t{0};  // its index
   static constexpr unsigned kChunkShift = 9;
   struct Chunk {
     Page* pages[size_t{1} << kChunkShift] = {};
@@ -102,19 +110,36 @@ class FlashPages final : public FlashDevice {
 
   Piece first_piece(uint64_t address, size_t size) const noexcept;
   Status check_range(uint64_t address, size_t size) const;
-  Page* find(uint64_t index) const noexcept {
-    const Chunk* chunk = chunks_[index >> kChunkShift].get();
-    return chunk == nullptr ? nullptr : chunk->pages[index & ((1 << kChunkShift) - 1)];
+  // The parity is before all others here.
+  std::unique_ptr<Chunk>& chunk_of(uint64_t index) noexcept {
+    return chunks_[(index + 1) >> kChunkShift];
   }
+  static size_t place_in_chunk(uint64_t index) noexcept {
+    return (index + 1) & ((size_t{1} << kChunkShift) - 1);
+  }
+  Page* find(uint64_t index) noexcept {
+    const Chunk* const chunk = chunk_of(index).get();
+    return chunk == nullptr ? nullptr : chunk->pages[place_in_chunk(index)];
+  }
+  bool is_page(uint64_t index) const noexcept { return index == kParity || index < pages(); }
+  uint64_t pages() const noexcept {
+    return (geometry_.size_bytes() + page_bytes_ - 1) / page_bytes_;
+  }
+  Result<std::span<const std::byte>> content_of(int64_t id, std::span<const std::byte> row) const;
   // Returns the page, or null if it has no row and is not in memory.
   Result<Page*> load(uint64_t index);
   Result<Page*> load_or_make(uint64_t index);
   Result<Page*> load_to_write(uint64_t index);
+  enum class Damaged { kRefuse, kPassOver };
+  Status sum_of_others(uint64_t index, Damaged damaged, std::byte* sum);
+  Result<Page*> restore(uint64_t index, Status damage);
+  void rewrite_restored();
   OwnedPage make_page(uint64_t index, bool stored) const;
   Page* keep(OwnedPage page);
   void drop(Page* page) noexcept;
   void evict() noexcept;
   void change(Page* page);
+  Result<std::byte*> parity_at(size_t offset);
   Status write(Page* page);
 
   ShadowStore& store_;
@@ -130,6 +155,7 @@ class FlashPages final : public FlashDevice {
   std::vector<uint64_t> dirty_;
   std::set<uint64_t> changed_;      // I4: what the next undo() drops; the dirty ones, too
   bool undone_ = false;             // since end_changes()
+  std::vector<uint64_t> restored_;  // I6: what the next program or erase writes again
   std::vector<std::byte> content_;  // of the row that is written
 
   FlashPageRows* rows_ = nullptr;

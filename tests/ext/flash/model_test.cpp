@@ -1,6 +1,6 @@
 // Random scripts of SQL over a flash_kv, on one to three connections in turn. In a file of its own
 // an ordinary WITHOUT ROWID table goes through the same statements: SQLite itself says what the
-// flash_kv must hold, which statements fail and with which code.
+// flash_kv must hold, which statements fail and with which code. Now and then a page is damaged.
 #include <algorithm>
 
 #include "tests/support/sql_samples.hpp"
@@ -294,7 +294,7 @@ class FlashScript : public Script {
   }
 
   void command(Connection& connection) {
-    const std::string command = pick({"check", "collect", "check", "clear"});
+    const std::string command = damaged_ ? "collect" : pick({"check", "collect", "check", "clear"});
     if (command == "clear") {
       if (one_in(4)) {
         both(connection, "INSERT INTO kv(kv) VALUES ('clear')", "DELETE FROM kv");
@@ -302,15 +302,41 @@ class FlashScript : public Script {
       return;
     }
     // The ordinary table gets a write without effect.
-    both(connection, "INSERT INTO kv(kv) VALUES ('" + command + "')",
-         "DELETE FROM kv WHERE key = 'no such key'");
+    const bool done = both(connection, "INSERT INTO kv(kv) VALUES ('" + command + "')",
+                           "DELETE FROM kv WHERE key = 'no such key'");
+    damaged_ = damaged_ && (!done || connection.open);
+  }
+
+  // Damages one page, which costs nothing. Until a 'collect' mends it, only the check says so.
+  void damage_a_page() {
+    if (damaged_ || std::any_of(connections_.begin(), connections_.end(),
+                                [](const Connection& one) { return one.open; })) {
+      return;
+    }
+    QuickDatabase raw(folder_.file("flash.db"));
+    const auto pages = static_cast<uint64_t>(raw.number("SELECT count(*) FROM kv_pages"));
+    if (pages == 0) {
+      return;
+    }
+    const std::string place = number(4000);
+    const std::string flip = "UPDATE kv_pages SET page = CAST(substr(page, 1, " + place +
+                             " % length(page)) || x'A5' || substr(page, 2 + " + place +
+                             " % length(page)) AS BLOB) WHERE id ="
+                             " (SELECT id FROM kv_pages ORDER BY id LIMIT 1 OFFSET " +
+                             number(pages) + ")";
+    note("/* from outside */ " + flip);
+    raw.run(flip);
+    damaged_ = true;
   }
 
   void maintain(Connection& connection) {
-    switch (random(4)) {
+    switch (random(6)) {
       case 0:
         both(connection, "VACUUM");
         return;
+      case 4:
+      case 5:
+        return damage_a_page();
       case 1:
         if (std::none_of(connections_.begin(), connections_.end(),
                          [](const Connection& one) { return one.open; })) {
@@ -385,8 +411,9 @@ class FlashScript : public Script {
       case 0:
         return ask_both(connection, "SELECT count(*) FROM kv");
       case 3:
-        return ask_both(connection, "SELECT cuckoo_check('kv')",
-                        "SELECT 'ok' FROM (SELECT count(*) FROM kv)");
+        return damaged_ ? void()
+                        : ask_both(connection, "SELECT cuckoo_check('kv')",
+                                   "SELECT 'ok' FROM (SELECT count(*) FROM kv)");
       case 1:
         return ask_both(connection,
                         "SELECT typeof(key), quote(key), quote(value) FROM kv"
@@ -404,6 +431,9 @@ class FlashScript : public Script {
   }
 
   void finish() {
+    if (damaged_) {
+      command(connections_[0]);
+    }
     for (Connection& connection : connections_) {
       ask_both(connection, kAll);
     }
@@ -427,6 +457,7 @@ class FlashScript : public Script {
   int cache_pages_ = 0;
   uint64_t keys_ = 0;
   bool large_values_ = false;
+  bool damaged_ = false;  // a page
   std::string columns_;
   std::vector<Connection> connections_;
 };

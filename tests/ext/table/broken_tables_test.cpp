@@ -85,7 +85,7 @@ TEST(BrokenTable, of_flash_in_the_middle_does_not_hide_the_others) {
           " INTO {}(k, v) SELECT i, hex(zeroblob(25)) FROM c",
           name);
     }
-    db.run("UPDATE bad_pages SET page = zeroblob(10) WHERE id = 40");
+    db.run("UPDATE bad_pages SET page = zeroblob(10) WHERE id IN (40, -1)");
   }
   for (const char* columns : {"error, live_bytes", "live_bytes, error", "dead_bytes + 0, error",
                               "free_bytes, error", "*"}) {

@@ -92,7 +92,7 @@ class OwnFlashEncoding : public OwnEncoding {
     page_bytes_ =
         static_cast<size_t>(db_.number("SELECT value FROM kv_config WHERE key = 'page_bytes'"));
     device_.assign(size_t{64} << 10, std::byte{0xFF});
-    for (const Row& row : db_.rows("SELECT id FROM kv_pages")) {
+    for (const Row& row : db_.rows("SELECT id FROM kv_pages WHERE id >= 0")) {
       const Bytes page = blob_of(db_, "(SELECT page FROM kv_pages WHERE id = " + row[0] + ")");
       const size_t at = std::stoul(row[0]) * page_bytes_;
       for (size_t i = 0; i < page_bytes_ && at + i < device_.size(); ++i) {
@@ -102,17 +102,22 @@ class OwnFlashEncoding : public OwnEncoding {
     pristine_ = device_;
   }
 
-  // Writes the device to the rows of its pages.
+  // Writes the device to the rows of its pages, and their parity.
   void store() {
+    Bytes parity(page_bytes_);
     for (size_t at = 0; at < device_.size(); at += page_bytes_) {
       Bytes page(page_bytes_);
       for (size_t i = 0; i < page_bytes_; ++i) {
         page[i] = at + i < device_.size() ? ~device_[at + i] : std::byte{0};
+        parity[i] ^= page[i];
       }
-      const size_t id = at / page_bytes_;
-      db_.run("UPDATE kv_pages SET page = {} WHERE id = {}",
-              literal_of(encode_page_row(page, static_cast<int64_t>(id), 1)), id);
+      store(page, static_cast<int64_t>(at / page_bytes_));
     }
+    store(parity, -1);
+  }
+  void store(const Bytes& page, int64_t id) {
+    db_.run("UPDATE kv_pages SET page = {} WHERE id = {}", literal_of(encode_page_row(page, id, 1)),
+            id);
   }
   void expect_refused(const std::string& sql, const std::vector<std::string>& parts) {
     store();
@@ -254,8 +259,10 @@ TEST_F(OwnFlashEncoding, a_key_in_another_encoding_than_its_own_is_corrupt) {
 }
 
 TEST_F(OwnFlashEncoding, a_page_of_erased_bytes_has_no_row) {
-  Bytes erased(page_bytes_);
-  db_.run("UPDATE kv_pages SET page = {} WHERE id = 0", literal_of(encode_page_row(erased, 0, 1)));
+  const Bytes erased(page_bytes_);
+  store(erased, 0);
+  expect_corrupt(kCheck, {"kv: corrupt: page row 0 is all erased"});
+  store(erased, -1);
   expect_corrupt("SELECT * FROM kv", {"kv: corrupt: page row 0 is all erased"});
 }
 
