@@ -68,10 +68,18 @@ inline std::span<const std::byte> bytes_of(std::string_view text) noexcept {
 }
 
 inline bool equal_bytes(std::span<const std::byte> a, std::span<const std::byte> b) noexcept {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
 }
 
+// Looks at 32 bytes at a time, because a loop that may end at each byte is slow.
 inline bool all_zero(std::span<const std::byte> bytes) noexcept {
+  for (; bytes.size() >= 32; bytes = bytes.subspan(32)) {
+    const std::byte* const at = bytes.data();
+    if ((load_le<uint64_t>(at) | load_le<uint64_t>(at + 8) | load_le<uint64_t>(at + 16) |
+         load_le<uint64_t>(at + 24)) != 0) {
+      return false;
+    }
+  }
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 

@@ -40,18 +40,22 @@ constexpr Slices kSlices = make_slices();
 #ifdef CUCKOO_CRC32C_INSTRUCTION
 
 // The instruction takes 3 cycles and a new one can start each cycle, so three streams run side by
-// side. A round takes 3·320 bytes, so a page of kPageBytes takes 4 rounds.
-constexpr size_t kStreamBytes = 320;
+// side. With streams of 320 bytes a round takes 960, so a page of kPageBytes takes 4 rounds. What
+// is left, and a record of a flash store, which has 496 bytes by default, takes a round of shorter
+// streams.
+constexpr size_t kLongStreamBytes = 320;
+constexpr size_t kShortStreamBytes = 160;
+constexpr size_t kShortestStreamBytes = 64;
 
-// [k][byte] is the effect of byte k of a checksum when kStreamBytes zero bytes follow. The checksum
+// [k][byte] is the effect of byte k of a checksum when a stream of zero bytes follows. The checksum
 // is linear, so the XOR of its four bytes' effects is the new checksum.
 using Shift = std::array<std::array<uint32_t, 256>, 4>;
 
-constexpr Shift make_shift() {
+constexpr Shift make_shift(size_t stream_bytes) {
   std::array<uint32_t, 32> bits{};
   for (size_t bit = 0; bit < bits.size(); ++bit) {
     uint32_t crc = uint32_t{1} << bit;
-    for (size_t i = 0; i < kStreamBytes; ++i) {
+    for (size_t i = 0; i < stream_bytes; ++i) {
       crc = (crc >> 8) ^ kSlices[0][crc & 0xFF];
     }
     bits[bit] = crc;
@@ -66,18 +70,21 @@ constexpr Shift make_shift() {
   return shift;
 }
 
-constexpr Shift kShift = make_shift();
+template <size_t kStreamBytes>
+constexpr Shift kShift = make_shift(kStreamBytes);
 
-uint32_t behind_stream(uint32_t crc) noexcept {
-  return kShift[0][crc & 0xFF] ^ kShift[1][(crc >> 8) & 0xFF] ^ kShift[2][(crc >> 16) & 0xFF] ^
-         kShift[3][crc >> 24];
+template <size_t kStreamBytes>
+uint32_t behind_stream(uint64_t sum) noexcept {
+  constexpr const Shift& shift = kShift<kStreamBytes>;
+  const auto crc = static_cast<uint32_t>(sum);
+  return shift[0][crc & 0xFF] ^ shift[1][(crc >> 8) & 0xFF] ^ shift[2][(crc >> 16) & 0xFF] ^
+         shift[3][crc >> 24];
 }
 
-__attribute__((target("sse4.2,crc32"))) uint32_t crc32c_instruction(
-    std::span<const std::byte> bytes, uint32_t crc) noexcept {
-  const std::byte* at = bytes.data();
-  size_t left = bytes.size();
-  uint64_t sum = ~crc;
+// Takes rounds of three such streams, as many as there are.
+template <size_t kStreamBytes>
+__attribute__((target("sse4.2,crc32"))) uint64_t take_rounds(const std::byte*& at, size_t& left,
+                                                             uint64_t sum) noexcept {
   for (; left >= 3 * kStreamBytes; left -= 3 * kStreamBytes, at += 3 * kStreamBytes) {
     uint64_t second = 0;
     uint64_t third = 0;
@@ -86,13 +93,29 @@ __attribute__((target("sse4.2,crc32"))) uint32_t crc32c_instruction(
       second = _mm_crc32_u64(second, load_le<uint64_t>(at + kStreamBytes + i));
       third = _mm_crc32_u64(third, load_le<uint64_t>(at + 2 * kStreamBytes + i));
     }
-    sum = behind_stream(static_cast<uint32_t>(sum)) ^ second;
-    sum = behind_stream(static_cast<uint32_t>(sum)) ^ third;
+    sum = behind_stream<kStreamBytes>(sum) ^ second;
+    sum = behind_stream<kStreamBytes>(sum) ^ third;
   }
+  return sum;
+}
+
+__attribute__((target("sse4.2,crc32"))) uint32_t crc32c_instruction(
+    std::span<const std::byte> bytes, uint32_t crc) noexcept {
+  const std::byte* at = bytes.data();
+  size_t left = bytes.size();
+  uint64_t sum = ~crc;
+  sum = take_rounds<kLongStreamBytes>(at, left, sum);
+  sum = take_rounds<kShortStreamBytes>(at, left, sum);
+  sum = take_rounds<kShortestStreamBytes>(at, left, sum);
   for (; left >= 8; left -= 8, at += 8) {
     sum = _mm_crc32_u64(sum, load_le<uint64_t>(at));
   }
   auto last = static_cast<uint32_t>(sum);
+  if (left >= 4) {
+    last = _mm_crc32_u32(last, load_le<uint32_t>(at));
+    left -= 4;
+    at += 4;
+  }
   for (; left > 0; --left, ++at) {
     last = _mm_crc32_u8(last, static_cast<uint8_t>(*at));
   }

@@ -26,8 +26,13 @@ std::vector<std::byte> encode_page_row(std::span<const std::byte> content, int64
                                        uint64_t seed) {
   std::vector<std::byte> row(content.size() + kPageCrcBytes);
   std::copy(content.begin(), content.end(), row.begin());
-  store_le(&row[content.size()], page_crc(content, id, seed));
+  seal_page_row(row, id, seed);
   return row;
+}
+
+void seal_page_row(std::span<std::byte> row, int64_t id, uint64_t seed) noexcept {
+  const size_t content = row.size() - kPageCrcBytes;
+  store_le(&row[content], page_crc(row.first(content), id, seed));
 }
 
 Result<std::span<const std::byte>> decode_page_row(std::span<const std::byte> row, int64_t id,

@@ -15,6 +15,8 @@ namespace cuckoo {
 
 std::vector<std::byte> encode_page_row(std::span<const std::byte> content, int64_t id,
                                        uint64_t seed);
+// Writes the checksum into the last kPageCrcBytes of a row whose content is there.
+void seal_page_row(std::span<std::byte> row, int64_t id, uint64_t seed) noexcept;
 // Returns the content, as a view of the row.
 Result<std::span<const std::byte>> decode_page_row(std::span<const std::byte> row, int64_t id,
                                                    uint64_t seed);

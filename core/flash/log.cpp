@@ -61,6 +61,30 @@ Status FlashLog::load(uint32_t position, FlashLoadedRecord& record) {
   return {};
 }
 
+Result<bool> FlashLog::load_part(uint32_t position, uint64_t lsn, uint32_t offset, uint64_t bytes,
+                                 FlashLoadedRecord& part) {
+  const FlashLayout& layout = state_.layout;
+  const FlashPieces cut = layout.pieces();
+  const uint32_t units = cut.part_units(std::min<uint64_t>(bytes, cut.part_bytes()));
+  const auto [block, at] = layout.locate(position);
+  const FlashBlock in = state_.blocks.at(block);
+  if (in.kind != FlashBlockKind::kData || at + units > in.used_units) {
+    return false;
+  }
+  loaded_.resize(layout.bytes_of(units));
+  if (Status read = device_.read(layout.address(position), loaded_); !read.ok()) {
+    return read.error().code == ErrorCode::kCorrupt ? Result<bool>(false) : read.take_error();
+  }
+  const std::optional<FlashRecordHeader> header =
+      decode_flash_record_header(loaded_, in.sequence, at);
+  if (!header || !header->is_part_of(lsn, offset) || header->units(layout.unit_bytes()) != units ||
+      !verify_whole_flash_record(*header, loaded_, in.sequence, at)) {
+    return false;
+  }
+  part = {*header, {}, value_in(*header, loaded_)};
+  return true;
+}
+
 Result<bool> FlashLog::read_head(uint32_t position, FlashLogRecord& record) {
   if (position >= state_.layout.geometry().units()) {
     return false;

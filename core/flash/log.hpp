@@ -3,7 +3,7 @@
 // Invariants
 //   I1  after append() returned a position, the record is on the device, and the state knows it.
 //   I2  a block whose program failed gets no further record; it is retired when it becomes free.
-//   I3  load() and read_head() give a record whose CRC holds, or an error.
+//   I3  load(), load_part() and read_head() give a record whose CRC holds, or an error.
 //   I4  an erase comes after a sync of the records that made the block free: B1 in policy.hpp.
 // Errors: kStorage: the device is gone. kFlashFailure: this block is worn out. kFull: no block is
 // free. kCorrupt: no record where one must be.
@@ -37,6 +37,10 @@ class FlashLog {
   uint64_t read_bytes() const noexcept { return read_bytes_; }  // by read(), not by load()
   // Loads and verifies the whole record at a position that the index knows.
   Status load(uint32_t position, FlashLoadedRecord& record);
+  // Loads and verifies the record at a position if it is that part of a value. `bytes`: the value's
+  // from there on. False: it is not, or it can't be read.
+  Result<bool> load_part(uint32_t position, uint64_t lsn, uint32_t offset, uint64_t bytes,
+                         FlashLoadedRecord& part);
   // Reads and verifies a record without its value, but a drop with it. False: there is none.
   Result<bool> read_head(uint32_t position, FlashLogRecord& record);
   // Does the same in a block with that sequence. `image`: the block's bytes if they were read

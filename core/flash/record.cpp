@@ -29,8 +29,10 @@ uint32_t header_crc(std::span<const std::byte> bytes, uint32_t block) {
 void encode_flash_record(const FlashRecordHeader& header, std::span<const std::byte> key,
                          std::span<const std::byte> value, uint32_t unit_bytes, uint64_t sequence,
                          uint32_t offset_units, std::vector<std::byte>& out) {
-  out.assign(size_t{header.units(unit_bytes)} * unit_bytes, kErased);
+  out.resize(size_t{header.units(unit_bytes)} * unit_bytes);
   std::byte* to = out.data();
+  std::fill(out.begin() + static_cast<std::ptrdiff_t>(header.content_bytes() - 4), out.end(),
+            kErased);
   to[0] = static_cast<std::byte>(static_cast<uint8_t>(header.type) |
                                  (header.last_of_batch ? kLastOfBatch : 0));
   if (header.is_mark()) {
@@ -53,12 +55,13 @@ void encode_flash_record(const FlashRecordHeader& header, std::span<const std::b
     std::memcpy(to + header.header_bytes(), key.data(), key.size());
   }
   const size_t head = header.head_bytes() - 4;
-  store_le(to + head, record_crc(std::span(out).first(head), sequence, offset_units));
+  const uint32_t head_crc = record_crc(std::span(out).first(head), sequence, offset_units);
+  store_le(to + head, head_crc);
   if (!value.empty()) {
     std::memcpy(to + head + 4, value.data(), value.size());
   }
   const size_t covered = out.size() - 4;
-  store_le(out.data() + covered, record_crc(std::span(out).first(covered), sequence, offset_units));
+  store_le(to + covered, crc32c(std::span(out).subspan(head, covered - head), head_crc));
 }
 
 std::optional<FlashRecordHeader> decode_flash_record_header(std::span<const std::byte> bytes,

@@ -175,6 +175,9 @@ class FlashRecordHeader {
   bool is_entry() const noexcept {
     return type == FlashRecordType::kPut || type == FlashRecordType::kHead;
   }
+  bool is_part_of(uint64_t value_lsn, uint32_t value_offset) const noexcept {
+    return type == FlashRecordType::kPart && lsn == value_lsn && offset() == value_offset;
+  }
   bool is_piece() const noexcept {
     return type == FlashRecordType::kCheckpoint || type == FlashRecordType::kIndex;
   }

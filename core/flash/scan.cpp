@@ -116,8 +116,8 @@ Result<bool> FlashScan::Block::next(const Source& from, FlashIndexEntries& entri
     }
     live_units_ -= units;
     if (header->is_entry()) {
-      CUCKOO_TRY(expect_intact(whole, offset));
       if (!verify_whole_flash_record(*header, whole, block_.sequence, offset)) {
+        CUCKOO_TRY(expect_intact(whole, offset));
         return corrupt("the record at unit " + std::to_string(position_) +
                        " has bytes without a meaning");
       }

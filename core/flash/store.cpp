@@ -150,16 +150,13 @@ Error lacks_part(uint64_t lsn, uint32_t offset) {
                  std::to_string(lsn) + " is missing");
 }
 
-bool is_part(const FlashRecordHeader& header, uint64_t lsn, uint32_t offset) noexcept {
-  return header.type == FlashRecordType::kPart && header.lsn == lsn && header.offset() == offset;
-}
-
 }  // namespace
 
-Status FlashStore::load_part(uint64_t lsn, uint32_t offset, FlashLoadedRecord& part) {
+// Returns the part's position.
+Result<uint32_t> FlashStore::load_part(uint64_t lsn, uint32_t offset, FlashLoadedRecord& part) {
   const uint32_t hash = state_.index.part_hash(lsn, offset);
   CUCKOO_ASSIGN_OR_RETURN(const FlashIndex::Fetched& fetched, state_.index.fetch(hash));
-  bool found = false;
+  uint32_t found = 0;
   Status failed;
   state_.index.find(fetched, [&](uint32_t position) {
     ++state_.now.stats.record_reads;
@@ -167,24 +164,35 @@ Status FlashStore::load_part(uint64_t lsn, uint32_t offset, FlashLoadedRecord& p
       failed = std::move(loaded);
       return failed.error().code != ErrorCode::kCorrupt;
     }
-    found = is_part(part.header, lsn, offset);
-    state_.now.stats.false_reads += found ? 0 : 1;
-    return found;
+    found = part.header.is_part_of(lsn, offset) ? position : 0;
+    state_.now.stats.false_reads += found != 0 ? 0 : 1;
+    return found != 0;
   });
-  if (found) {
-    return {};
+  if (found == 0) {
+    return failed.ok() ? lacks_part(lsn, offset) : failed.take_error();
   }
-  return failed.ok() ? lacks_part(lsn, offset) : std::move(failed);
+  return found;
 }
 
+// A part usually follows the head, or the part before it, in the log. Then the index is not asked:
+// the head is that of a complete batch, and no other part has this LSN and this offset.
 Status FlashStore::read_value(const FlashEntry& entry, const FlashLoadedRecord& head,
                               std::vector<std::byte>& value) {
   value.clear();
   value.reserve(std::min<uint64_t>(entry.value_bytes, geometry().size_bytes()));
   value.assign(head.value.begin(), head.value.end());
+  uint32_t next = entry.position + head.header.units(state_.layout.unit_bytes());
   while (value.size() < entry.value_bytes) {
     FlashLoadedRecord part;
-    CUCKOO_TRY(load_part(entry.lsn, static_cast<uint32_t>(value.size()), part));
+    const auto offset = static_cast<uint32_t>(value.size());
+    CUCKOO_ASSIGN_OR_RETURN(const bool follows, log_.load_part(next, entry.lsn, offset,
+                                                               entry.value_bytes - offset, part));
+    if (follows) {
+      ++state_.now.stats.record_reads;
+    } else {
+      CUCKOO_ASSIGN_OR_RETURN(next, load_part(entry.lsn, offset, part));
+    }
+    next += part.header.units(state_.layout.unit_bytes());
     if (part.value.empty() || part.value.size() > entry.value_bytes - value.size()) {
       return corrupt("a part of the value with seq " + std::to_string(entry.lsn) +
                      " has a wrong length");
@@ -317,7 +325,7 @@ Result<uint32_t> FlashStore::place_of_part(uint64_t lsn, uint32_t offset) {
       failed = there.error();
       return failed.error().code != ErrorCode::kCorrupt;
     }
-    found = there.value() && is_part(head.header, lsn, offset) ? position : 0;
+    found = there.value() && head.header.is_part_of(lsn, offset) ? position : 0;
     return found != 0;
   });
   if (found == 0) {

@@ -262,7 +262,7 @@ class FlashStore {
   enum class Damaged : bool { kRefuse, kGive };
   Result<std::optional<FlashEntry>> look_up(const HashedKey& key, Damaged damaged,
                                             FlashLoadedRecord* head = nullptr);
-  Status load_part(uint64_t lsn, uint32_t offset, FlashLoadedRecord& part);
+  Result<uint32_t> load_part(uint64_t lsn, uint32_t offset, FlashLoadedRecord& part);
   Status read_value(const FlashEntry& entry, const FlashLoadedRecord& head,
                     std::vector<std::byte>& value);
 

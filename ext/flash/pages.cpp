@@ -6,28 +6,14 @@
 #include <string>
 
 #include "core/base/bytes.hpp"
+#include "core/base/large_memory.hpp"
 #include "core/base/page_row.hpp"
 
 namespace cuckoo {
 namespace {
 
-constexpr std::byte kErasedByte{0xFF};
-
-bool all_erased(const std::byte* bytes, size_t size) noexcept {
-  for (; size >= 8; bytes += 8, size -= 8) {
-    if (load_le<uint64_t>(bytes) != ~uint64_t{0}) {
-      return false;
-    }
-  }
-  return std::all_of(bytes, bytes + size, [](std::byte byte) { return byte == kErasedByte; });
-}
-
-bool is_complement(std::span<const std::byte> content, const std::byte* bytes) noexcept {
-  return std::equal(content.begin(), content.end(), bytes,
-                    [](std::byte stored, std::byte byte) { return stored == ~byte; });
-}
-
-void complement(const std::byte* from, size_t size, std::byte* to) noexcept {
+// Copies the device's bytes to a row's content, or back.
+void copy_complement(const std::byte* from, size_t size, std::byte* to) noexcept {
   for (size_t i = 0; i < size; ++i) {
     to[i] = ~from[i];
   }
@@ -36,13 +22,6 @@ void complement(const std::byte* from, size_t size, std::byte* to) noexcept {
 void add_to(std::byte* sum, const std::byte* bytes, size_t size) noexcept {
   for (size_t i = 0; i < size; ++i) {
     sum[i] ^= bytes[i];
-  }
-}
-
-// Adds the complement of the bytes.
-void add_complement_to(std::byte* sum, const std::byte* bytes, size_t size) noexcept {
-  for (size_t i = 0; i < size; ++i) {
-    sum[i] ^= ~bytes[i];
   }
 }
 
@@ -55,7 +34,7 @@ FlashPages::FlashPages(ShadowStore& store, const FlashGeometry& geometry, uint32
       page_bytes_(page_bytes),
       seed_(seed),
       sector_shift_(static_cast<unsigned>(std::countr_zero(geometry.sector_size_bytes))),
-      content_(page_bytes) {
+      memory_(sizeof(Page) + page_bytes + kPageCrcBytes) {
   set_blocks(geometry.blocks);
 }
 
@@ -65,7 +44,7 @@ void FlashPages::set_blocks(uint32_t blocks) {
 }
 
 size_t FlashPages::memory_bytes() const noexcept {
-  size_t bytes = resident_.size() * (sizeof(Page) + page_bytes_ + sizeof(OwnedPage)) +
+  size_t bytes = memory_.bytes() + resident_.size() * sizeof(resident_[0]) +
                  chunks_.size() * sizeof(chunks_[0]);
   for (const std::unique_ptr<Chunk>& chunk : chunks_) {
     bytes += chunk != nullptr ? sizeof(Chunk) : 0;
@@ -75,10 +54,33 @@ size_t FlashPages::memory_bytes() const noexcept {
 
 // --- pages in memory -----------------------------------------------------------------------------
 
-FlashPages::OwnedPage FlashPages::make_page(uint64_t index, bool stored) const {
+void* FlashPages::Memory::take() {
+  constexpr size_t kLeastPages = 8;
+  constexpr size_t kMostBytes = size_t{16} << 20;
+  if (free_ != nullptr) {
+    return std::exchange(free_, free_->next);
+  }
+  if (left_ == 0) {
+    const size_t pages = std::max(kLeastPages, std::min(taken_, kMostBytes / page_bytes_));
+    blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(pages * page_bytes_));
+    next_ = blocks_.back().get();
+    left_ = pages;
+    prefer_large_pages(next_, pages * page_bytes_);
+  }
+  --left_;
+  ++taken_;
+  return std::exchange(next_, next_ + page_bytes_);
+}
+
+void FlashPages::Memory::free_all() noexcept {
+  blocks_.clear();
+  left_ = taken_ = 0;
+  free_ = nullptr;
+}
+
+FlashPages::OwnedPage FlashPages::make_page(uint64_t index, bool stored) {
   static_assert(alignof(Page) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-  void* memory = ::operator new(sizeof(Page) + page_bytes_);
-  return OwnedPage(new (memory) Page{index, 0, stored, false, true});
+  return {new (memory_.take()) Page{index, 0, stored, false, true}, GiveBack{&memory_}};
 }
 
 FlashPages::Page* FlashPages::keep(OwnedPage page) {
@@ -93,8 +95,8 @@ FlashPages::Page* FlashPages::keep(OwnedPage page) {
     evict();
   }
   page->place = resident_.size();
-  resident_.push_back(std::move(page));
-  Page* const kept = resident_.back().get();
+  resident_.push_back(page.get());
+  Page* const kept = page.release();
   chunk->pages[place_in_chunk(kept->index)] = kept;
   return kept;
 }
@@ -105,13 +107,14 @@ void FlashPages::drop(Page* page) noexcept {
   std::swap(resident_[place], resident_.back());
   resident_[place]->place = place;
   resident_.pop_back();
+  memory_.give_back(page);
 }
 
 // Forgets a page that is clean and was not used since the clock's hand last came by.
 void FlashPages::evict() noexcept {
   for (size_t steps = 2 * resident_.size(); steps > 0; --steps) {
     hand_ = hand_ + 1 < resident_.size() ? hand_ + 1 : 0;
-    Page* const page = resident_[hand_].get();
+    Page* const page = resident_[hand_];
     if (!page->dirty && !std::exchange(page->used, false)) {
       drop(page);
       return;
@@ -145,9 +148,9 @@ Result<FlashPages::Page*> FlashPages::load(uint64_t index) {
   OwnedPage loaded;
   const auto id = static_cast<int64_t>(index);
   Status read = store_.pages().read(id, id, [&](int64_t, std::span<const std::byte> row) -> Status {
-    CUCKOO_ASSIGN_OR_RETURN(const std::span<const std::byte> content, content_of(id, row));
+    CUCKOO_TRY(content_of(id, row).take_status());
     loaded = make_page(index, true);
-    complement(content.data(), page_bytes_, loaded->bytes());
+    std::memcpy(loaded->row(), row.data(), row.size());
     return {};
   });
   if (!read.ok() && read.error().code == ErrorCode::kCorrupt) {
@@ -161,25 +164,22 @@ Result<FlashPages::Page*> FlashPages::load(uint64_t index) {
 // is an error.
 Status FlashPages::sum_of_others(uint64_t index, Damaged damaged, std::byte* sum) {
   std::memset(sum, 0, page_bytes_);
-  CUCKOO_TRY(store_.pages().read(static_cast<int64_t>(kParity), INT64_MAX,
-                                 [&](int64_t id, std::span<const std::byte> row) -> Status {
-                                   CUCKOO_TRY(store_.poll());
-                                   const auto other = static_cast<uint64_t>(id);
-                                   const bool outside =
-                                       id >= 0 && other * page_bytes_ >= geometry_.size_bytes();
-                                   if (other == index || outside || find(other) != nullptr) {
-                                     return {};
-                                   }
-                                   Result<std::span<const std::byte>> content = content_of(id, row);
-                                   if (content.ok()) {
-                                     add_to(sum, content.value().data(), page_bytes_);
-                                   }
-                                   return damaged == Damaged::kPassOver ? Status()
-                                                                        : content.take_status();
-                                 }));
-  for (const OwnedPage& page : resident_) {
+  const auto add_row = [&](int64_t id, std::span<const std::byte> row) -> Status {
+    CUCKOO_TRY(store_.poll());
+    const auto other = static_cast<uint64_t>(id);
+    if (other == index || !is_page(other) || find(other) != nullptr) {
+      return {};
+    }
+    Result<std::span<const std::byte>> content = content_of(id, row);
+    if (content.ok()) {
+      add_to(sum, content.value().data(), page_bytes_);
+    }
+    return damaged == Damaged::kPassOver ? Status() : content.take_status();
+  };
+  CUCKOO_TRY(store_.pages().read(static_cast<int64_t>(kParity), INT64_MAX, add_row));
+  for (Page* const page : resident_) {
     if (page->index != index) {
-      add_complement_to(sum, page->bytes(), page_bytes_);
+      add_to(sum, page->row(), page_bytes_);
     }
   }
   return {};
@@ -189,14 +189,15 @@ Status FlashPages::sum_of_others(uint64_t index, Damaged damaged, std::byte* sum
 // that would be erased would have no row: so the parity is of no use (I7).
 Result<FlashPages::Page*> FlashPages::restore(uint64_t index, Status damage) {
   OwnedPage page = make_page(index, true);
-  Status made = sum_of_others(index, Damaged::kRefuse, page->bytes());
+  const std::span<std::byte> row(page->row(), row_bytes());
+  Status made = sum_of_others(index, Damaged::kRefuse, row.data());
   if (!made.ok()) {
     return made.error().code == ErrorCode::kCorrupt ? std::move(damage) : std::move(made);
   }
-  complement(page->bytes(), page_bytes_, page->bytes());
-  if (all_erased(page->bytes(), page_bytes_)) {
+  if (all_zero(row.first(page_bytes_))) {
     return damage;
   }
+  seal_page_row(row, static_cast<int64_t>(index), seed_);
   if (std::find(restored_.begin(), restored_.end(), index) == restored_.end()) {
     restored_.push_back(index);
   }
@@ -219,7 +220,7 @@ Result<FlashPages::Page*> FlashPages::load_to_write(uint64_t index) {
     return page;
   }
   OwnedPage made = make_page(index, true);
-  std::memset(made->bytes(), 0xFF, page_bytes_);
+  std::memset(made->row(), 0, page_bytes_);
   Page* const kept = keep(std::move(made));
   change(kept);
   Page* parity = kept;
@@ -227,8 +228,7 @@ Result<FlashPages::Page*> FlashPages::load_to_write(uint64_t index) {
     CUCKOO_ASSIGN_OR_RETURN(parity, load_or_make(kParity));
     change(parity);
   }
-  CUCKOO_TRY(sum_of_others(kParity, Damaged::kPassOver, parity->bytes()));
-  complement(parity->bytes(), page_bytes_, parity->bytes());
+  CUCKOO_TRY(sum_of_others(kParity, Damaged::kPassOver, parity->row()));
   return kept;
 }
 
@@ -238,7 +238,7 @@ Result<FlashPages::Page*> FlashPages::load_or_make(uint64_t index) {
     return page;
   }
   OwnedPage made = make_page(index, false);
-  std::memset(made->bytes(), 0xFF, page_bytes_);
+  std::memset(made->row(), 0, page_bytes_);
   return keep(std::move(made));
 }
 
@@ -272,7 +272,7 @@ Status FlashPages::read(uint64_t address, std::span<std::byte> out) {
     if (page.value() == nullptr) {
       std::memset(out.data(), 0xFF, piece.size);
     } else {
-      std::memcpy(out.data(), page.value()->bytes() + piece.offset, piece.size);
+      copy_complement(page.value()->row() + piece.offset, piece.size, out.data());
     }
     address += piece.size;
     out = out.subspan(piece.size);
@@ -292,7 +292,7 @@ void FlashPages::change(Page* page) {
 Result<std::byte*> FlashPages::parity_at(size_t offset) {
   CUCKOO_ASSIGN_OR_RETURN(Page* const parity, load_or_make(kParity));
   change(parity);
-  return parity->bytes() + offset;
+  return parity->row() + offset;
 }
 
 Status FlashPages::program(uint64_t address, std::span<const std::byte> units) {
@@ -302,14 +302,14 @@ Status FlashPages::program(uint64_t address, std::span<const std::byte> units) {
     const Piece piece = first_piece(address, units.size());
     Result<Page*> page = load_or_make(piece.page);
     CUCKOO_TRY(page.take_status());
-    std::byte* const to = page.value()->bytes() + piece.offset;
-    if (!all_erased(to, piece.size)) {
+    std::byte* const to = page.value()->row() + piece.offset;
+    if (!all_zero({to, piece.size})) {
       return corrupt("the units at byte " + std::to_string(address) + " are not erased");
     }
     change(page.value());
     CUCKOO_ASSIGN_OR_RETURN(std::byte* const parity, parity_at(piece.offset));
-    add_complement_to(parity, units.data(), piece.size);
-    std::memcpy(to, units.data(), piece.size);
+    copy_complement(units.data(), piece.size, to);
+    add_to(parity, to, piece.size);
     address += piece.size;
     units = units.subspan(piece.size);
   }
@@ -327,12 +327,12 @@ Status FlashPages::erase(uint32_t block) {
     Result<Page*> page = load_to_write(piece.page);
     CUCKOO_TRY(page.take_status());
     if (page.value() != nullptr) {
-      std::byte* const bytes = page.value()->bytes() + piece.offset;
-      if (!all_erased(bytes, piece.size)) {
+      std::byte* const bytes = page.value()->row() + piece.offset;
+      if (!all_zero({bytes, piece.size})) {
         change(page.value());
         CUCKOO_ASSIGN_OR_RETURN(std::byte* const parity, parity_at(piece.offset));
-        add_complement_to(parity, bytes, piece.size);
-        std::memset(bytes, 0xFF, piece.size);
+        add_to(parity, bytes, piece.size);
+        std::memset(bytes, 0, piece.size);
       }
     }
     address += piece.size;
@@ -345,7 +345,9 @@ Status FlashPages::erase(uint32_t block) {
 
 Status FlashPages::write(Page* page) {
   const auto id = static_cast<int64_t>(page->index);
-  if (all_erased(page->bytes(), page_bytes_)) {
+  const std::span<std::byte> row(page->row(), row_bytes());
+  const std::span<const std::byte> content = row.first(page_bytes_);
+  if (all_zero(content)) {
     if (page->stored) {
       CUCKOO_TRY(store_.pages().erase(id, id));
       page->stored = false;
@@ -354,12 +356,12 @@ Status FlashPages::write(Page* page) {
     }
     return {};
   }
-  complement(page->bytes(), page_bytes_, content_.data());
-  CUCKOO_TRY(store_.pages().write(id, encode_page_row(content_, id, seed_), page->stored));
+  seal_page_row(row, id, seed_);
+  CUCKOO_TRY(store_.pages().write(id, row, page->stored));
   if (!page->stored) {
     rows_->count.add(page->index);
   }
-  rows_->history = history_with(rows_->history, page->index, content_);
+  rows_->history = history_with(rows_->history, page->index, content);
   page->stored = true;
   return {};
 }
@@ -417,7 +419,7 @@ Status FlashPages::check_rows() {
         }
         CUCKOO_ASSIGN_OR_RETURN(const std::span<const std::byte> content, content_of(id, row));
         Page* const page = find(index);  // I2
-        if (page != nullptr && !page->dirty && !is_complement(content, page->bytes())) {
+        if (page != nullptr && !page->dirty && !equal_bytes(row, {page->row(), row_bytes()})) {
           return corrupt(name + " is not the one that was read");
         }
         add_to(sum.data(), content.data(), page_bytes_);
@@ -448,6 +450,7 @@ void FlashPages::forget() noexcept {
     chunk.reset();
   }
   resident_.clear();
+  memory_.free_all();
   dirty_.clear();
   changed_.clear();
   restored_.clear();

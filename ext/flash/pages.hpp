@@ -10,8 +10,8 @@
 // Invariants
 //   I1  after write_dirty() a page has a row exactly when it is not all erased. So the rows depend
 //       on the device's bytes alone, not on the statements, savepoints and connections before.
-//   I2  a page in memory holds the bytes of its row, or is dirty. Clean pages may be forgotten. At
-//       most as many are kept as SQLite's own cache may hold (PRAGMA cache_size), or
+//   I2  a page in memory holds its row as it is stored, or is dirty. Clean pages may be forgotten.
+//       At most as many are kept as SQLite's own cache may hold (PRAGMA cache_size), or
 //       kLeastCleanBytes if that is more.
 //   I3  a read of a page without a row allocates nothing.
 //   I4  the rows are counted in the registers of the store, which a roll-back takes back. undo()
@@ -33,6 +33,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/page_size.hpp"
 #include "core/flash/device.hpp"
 #include "core/flash/registers.hpp"
 #include "ext/table/shadow_store.hpp"
@@ -82,7 +83,8 @@ class FlashPages final : public FlashDevice {
   size_t memory_bytes() const noexcept;
 
  private:
-  // A page in memory. Its bytes follow this header.
+  // A page in memory. Its row follows this header: the content, and room for the checksum, which
+  // is right while the page is clean.
   struct Page {
     uint64_t index;
     size_t place;  // in resident_
@@ -90,17 +92,41 @@ class FlashPages final : public FlashDevice {
     bool dirty;
     bool used;  // since the clock's hand came by
 
-    std::byte* bytes() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+    std::byte* row() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
   };
   static constexpr uint64_t kParity = ~uint64_t{0};  // its index
   static constexpr unsigned kChunkShift = 9;
   struct Chunk {
     Page* pages[size_t{1} << kChunkShift] = {};
   };
-  struct FreePage {
-    void operator()(Page* page) const noexcept { ::operator delete(page); }
+  // The memory of pages, in few large blocks, because single pages take far longer to touch for the
+  // first time (large_memory.hpp). A block has as many pages as all before it, up to 16 MB. Pages
+  // that were given back are taken again.
+  class Memory {
+   public:
+    explicit Memory(size_t page_bytes) noexcept
+        : page_bytes_((page_bytes + alignof(Page) - 1) / alignof(Page) * alignof(Page)) {}
+    void* take();
+    void give_back(void* page) noexcept { free_ = new (page) Free{free_}; }
+    void free_all() noexcept;                                       // none is in use
+    size_t bytes() const noexcept { return taken_ * page_bytes_; }  // those given back count, too
+
+   private:
+    struct Free {
+      Free* next;
+    };
+    size_t page_bytes_;
+    std::vector<std::unique_ptr<std::byte[]>> blocks_;
+    std::byte* next_ = nullptr;  // in the last block
+    size_t left_ = 0;            // pages from there on
+    size_t taken_ = 0;           // pages of all blocks
+    Free* free_ = nullptr;
   };
-  using OwnedPage = std::unique_ptr<Page, FreePage>;
+  struct GiveBack {
+    Memory* memory;
+    void operator()(Page* page) const noexcept { memory->give_back(page); }
+  };
+  using OwnedPage = std::unique_ptr<Page, GiveBack>;
 
   // The bytes of an access that are in one page.
   struct Piece {
@@ -108,6 +134,7 @@ class FlashPages final : public FlashDevice {
     size_t offset, size;
   };
 
+  size_t row_bytes() const noexcept { return page_bytes_ + kPageCrcBytes; }
   Piece first_piece(uint64_t address, size_t size) const noexcept;
   Status check_range(uint64_t address, size_t size) const;
   // The parity is before all others here.
@@ -134,7 +161,7 @@ class FlashPages final : public FlashDevice {
   Status sum_of_others(uint64_t index, Damaged damaged, std::byte* sum);
   Result<Page*> restore(uint64_t index, Status damage);
   void rewrite_restored();
-  OwnedPage make_page(uint64_t index, bool stored) const;
+  OwnedPage make_page(uint64_t index, bool stored);
   Page* keep(OwnedPage page);
   void drop(Page* page) noexcept;
   void evict() noexcept;
@@ -150,13 +177,13 @@ class FlashPages final : public FlashDevice {
   uint64_t clean_bytes_ = kLeastCleanBytes;
 
   std::vector<std::unique_ptr<Chunk>> chunks_;
-  std::vector<OwnedPage> resident_;
+  Memory memory_;
+  std::vector<Page*> resident_;
   size_t hand_ = 0;  // of the clock over resident_
   std::vector<uint64_t> dirty_;
   std::set<uint64_t> changed_;      // I4: what the next undo() drops; the dirty ones, too
   bool undone_ = false;             // since end_changes()
   std::vector<uint64_t> restored_;  // I6: what the next program or erase writes again
-  std::vector<std::byte> content_;  // of the row that is written
 
   FlashPageRows* rows_ = nullptr;
   uint64_t sector_reads_ = 0;

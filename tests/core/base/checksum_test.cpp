@@ -49,8 +49,9 @@ TEST_P(Checksum, known_messages_give_known_sums) {
 
 TEST_P(Checksum, any_length_and_alignment_equals_the_definition) {
   const std::vector<std::byte> bytes = random_bytes(4200, 1);
-  std::vector<size_t> sizes{255, 256, 319,  320,  959,  960,  961,
-                            967, 968, 1919, 1920, 2880, 4032, 4190};
+  std::vector<size_t> sizes{191,  192,  255,  256,  319,  320,  384,  479,  480,
+                            492,  671,  672,  959,  960,  961,  967,  968,  1151,
+                            1439, 1440, 1631, 1632, 1919, 1920, 2880, 4032, 4190};
   for (size_t size = 0; size < 70; ++size) {
     sizes.push_back(size);
   }

@@ -68,6 +68,32 @@ TEST_P(FlashLogTest, I3_what_is_no_record_is_an_error) {
   EXPECT_FALSE(log.read_head(record.position, head).value());
 }
 
+TEST_P(FlashLogTest, I3_a_part_is_loaded_only_if_it_is_that_one) {
+  const std::string value(state.layout.pieces().part_bytes(), 'p');
+  const auto append = [&](uint64_t lsn, uint32_t offset, const std::string& bytes) {
+    return must(
+        log.append_hot(FlashRecordHeader::part(lsn, offset, static_cast<uint32_t>(bytes.size())),
+                       {}, bytes_of(bytes)));
+  };
+  const uint32_t full = append(7, 300, value);
+  const uint32_t last = append(7, 768, "the rest");
+  FlashLoadedRecord part;
+  ASSERT_TRUE(must(log.load_part(full, 7, 300, value.size() + 8, part)));
+  EXPECT_EQ(text_of(part.value), value);
+  ASSERT_TRUE(must(log.load_part(last, 7, 768, 8, part)));
+  EXPECT_EQ(text_of(part.value), "the rest");
+  EXPECT_FALSE(must(log.load_part(last, 8, 768, 8, part))) << "another value's";
+  EXPECT_FALSE(must(log.load_part(last, 7, 769, 8, part))) << "another part";
+  EXPECT_FALSE(must(log.load_part(full, 7, 300, 400, part))) << "another length";
+  EXPECT_FALSE(must(log.load_part(last + 1, 7, 768, 8, part))) << "no record";
+  EXPECT_FALSE(must(log.load_part(last + 3, 7, 776, 8, part))) << "after the last record";
+  EXPECT_FALSE(must(log.load_part(24 * 256, 7, 768, 8, part))) << "beyond the device";
+  const FlashLogRecord put = parts.put("a key", "value");
+  EXPECT_FALSE(must(log.load_part(put.position, put.header.lsn, 0, 8, part))) << "no part";
+  parts.device.flip_stored(state.layout.address(last) + 25, 0);  // of the value
+  EXPECT_FALSE(must(log.load_part(last, 7, 768, 8, part))) << "damaged";
+}
+
 TEST_P(FlashLogTest, scans_an_image_as_it_scans_the_device) {
   const FlashLogRecord record = parts.put("a key", "value");
   const uint32_t block = state.layout.locate(record.position).block;

@@ -64,6 +64,24 @@ TEST(FlashStore, I5_insert_changes_no_key_that_is_there) {
   ASSERT_STATUS(store.check(no_poll));
 }
 
+// Its parts follow one another in the log, so each is read at once.
+TEST(FlashStore, a_long_value_takes_one_read_a_part) {
+  FlashSimulator device(small_geometry(1024, 4, 40));
+  FlashStore store(device, {.seed = 1, .atomic_device = true});
+  ASSERT_STATUS(store.format());
+  const std::string stored(20000, 'v');
+  ASSERT_STATUS(store.put(bytes_of("key"), bytes_of(stored)));
+  const uint64_t before = device.counters().read_calls;
+  const uint64_t records = store.stats().record_reads;
+  std::vector<std::byte> value;
+  ASSERT_TRUE(must(store.get(bytes_of("key"), value)));
+  EXPECT_EQ(text_of(value), stored);
+  constexpr uint64_t kRecords = 1 + (20000 - 468) / 468 + 1;  // the head has 461 bytes
+  constexpr uint64_t kBlocks = kRecords / 8 + 1;
+  EXPECT_EQ(store.stats().record_reads - records, kRecords);
+  EXPECT_LE(device.counters().read_calls - before, kRecords + 1 + kBlocks);
+}
+
 // Every call that takes a key with its hash asks the index for this hash.
 TEST(FlashStore, a_key_is_found_by_the_hash_that_comes_with_it) {
   FlashSimulator device(small_geometry(1024, 4, 24));
