@@ -145,7 +145,6 @@ void HashRing::changed() {
 Result<uint32_t> HashRing::insert(const std::string& name, double weight) {
   CUCKOO_TRY(check_node(name, weight, 0));
   const uint32_t id = free_id();
-  touch(id);
   put({id, name, weight});
   changed();
   return id;
@@ -154,7 +153,6 @@ Result<uint32_t> HashRing::insert(const std::string& name, double weight) {
 // Takes the name by value, because it may be the node's own.
 Status HashRing::update(uint32_t id, std::string name, double weight) {
   CUCKOO_TRY(check_node(name, weight, id));
-  touch(id);
   take_out(id);
   put({id, std::move(name), weight});
   changed();
@@ -162,7 +160,6 @@ Status HashRing::update(uint32_t id, std::string name, double weight) {
 }
 
 void HashRing::remove(uint32_t id) {
-  touch(id);
   take_out(id);
   changed();
 }
@@ -172,8 +169,6 @@ void HashRing::clear() {
   ids_.clear();
   point_sum_ = 0;
   digest_ = 0;
-  has_points_ = false;
-  touched_.clear();
   changed();
 }
 
@@ -217,18 +212,19 @@ void HashRing::walk(uint64_t position, Use&& use) const {
     return;
   }
   PointRing::Walk point(points_, position);
-  for (size_t seen = 0; seen < places_ && use(point.owner()); ++seen) {
+  for (size_t seen = 0; seen < points_.size() && use(point.owner()); ++seen) {
     point.next_around();
   }
 }
 
 void HashRing::owners(uint64_t position, size_t count, std::vector<uint32_t>& ids) const {
   ids.clear();
-  if (places_ == 0 || count == 0) {
+  const uint32_t first = owner(position);
+  if (first == 0 || count == 0) {
     return;
   }
   if (count == 1) {
-    ids.push_back(owner(position));
+    ids.push_back(first);
     return;
   }
   // If `count` is at most 8, compares each node with those found before. For more, `taken` notes
@@ -245,13 +241,6 @@ void HashRing::owners(uint64_t position, size_t count, std::vector<uint32_t>& id
     }
     return ids.size() < count;
   });
-}
-
-RingPart HashRing::share(uint32_t id) const noexcept {
-  if (options_.algorithm == RingAlgorithm::kSlots) {
-    return SlotOwners::part(slots_.count(id));
-  }
-  return id - 1 < shares_.size() ? shares_[id - 1] : RingPart();
 }
 
 std::string HashRing::check() {

@@ -1,7 +1,7 @@
 // A consistent hash: which node owns a key, so that a change of the nodes moves few keys.
 //
 //   algorithm  a node's places                                   share, of the mean look-up
-//   ring       max(1, round(vnodes · weight)) points, the        1 ± sqrt((N-1)/    2-3 loads
+//   ring       max(1, round(vnodes · weight)) points, the        1 ± sqrt((N-1)/    2 loads
 //              i-th at XXH3 of "name-i" (PointRing)              (N·vnodes + 1))
 //   ketama     as memcached's clients have them (Ketama)         as vnodes = 160    MD5
 //   slots      65,536 slots, dealt by quota (SlotOwners)         <= 1 + N/65536     1 load
@@ -22,9 +22,9 @@
 //       that has a chance of 2^-40.
 //   I5  node_digest() of equal node sets is equal. For different ones it differs, except by a
 //       chance of 2^-64.
-//   I6  the next build() after a change makes only the points of the changed node. For each node
-//       that changed since, touched_ has the name under which its points were made. Only the
-//       difference is hashed and merged (PointRing::change()).
+//   I6  the next build() after a change makes only the points of the changed node. placed_ says of
+//       which names and hashes the points are. build() compares that with the nodes, and takes out
+//       and puts in only the difference (PointRing::change()).
 //
 // Limits: 65,536 nodes; ring: 2^20 points a node, 2^24 in all. A change that would break one is
 // refused, and nothing is changed.
@@ -118,17 +118,18 @@ class HashRing {
   }
   // Returns the owner's id, 0 in an empty ring. The ring is built().
   uint32_t owner(uint64_t position) const noexcept {
-    if (places_ == 0) {
-      return 0;
+    if (options_.algorithm == RingAlgorithm::kSlots) {
+      return slots_.empty() ? 0 : slots_.owner_at(SlotOwners::slot_of(position));
     }
-    return options_.algorithm == RingAlgorithm::kSlots
-               ? slots_.owner_at(SlotOwners::slot_of(position))
-               : points_.owner(position);
+    return points_.empty() ? 0 : points_.owner(position);
   }
   // Gives the first `count` different nodes at or after the position; all if there are fewer.
   void owners(uint64_t position, size_t count, std::vector<uint32_t>& ids) const;
   // The ring is built().
-  RingPart share(uint32_t id) const noexcept;
+  RingPart share(uint32_t id) const noexcept {
+    return options_.algorithm == RingAlgorithm::kSlots ? SlotOwners::part(slots_.count(id))
+                                                       : points_.share(id);
+  }
 
   const PointRing& points() const noexcept { return points_; }
   const SlotOwners& slots() const noexcept { return slots_; }
@@ -160,10 +161,7 @@ class HashRing {
   // Calls use(position) for each point of the hashes `first` to `end` - 1.
   template <class Use>
   void each_point(const std::string& name, uint32_t first, uint32_t end, Use&& use) const;
-  Status build_anew(const std::vector<uint32_t>& counts, const Poll& poll);
-  bool build_difference(const std::vector<uint32_t>& counts);
-  void touch(uint32_t id);
-  const std::string& placed_name(uint32_t id) const noexcept;
+  Status place(const Poll& poll);
   template <class Use>
   void walk(uint64_t position, Use&& use) const;
 
@@ -176,14 +174,13 @@ class HashRing {
   SlotOwners slots_;
 
   bool built_ = false;
-  size_t places_ = 0;  // points or slots
-  // points_ and shares_ were made of placed_[id - 1] hashes of each node, under its name in
-  // touched_ or, if it is not in there, under its present name.
-  bool has_points_ = false;
-  std::vector<uint32_t> placed_;
-  std::map<uint32_t, std::string> touched_;
-  PointRing points_;
-  std::vector<RingPart> shares_;
+  // The first hashes of a name, of which a node's points were made.
+  struct Placed {
+    std::string name;
+    uint32_t hashes = 0;
+  };
+  PointRing points_;            // ring, ketama
+  std::vector<Placed> placed_;  // by id - 1
 };
 
 }  // namespace cuckoo::core

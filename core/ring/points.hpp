@@ -3,25 +3,25 @@
 // 10 and one of node B at 20, position 15 belongs to B, and position 25 to A.
 //
 // Layout
-//   positions_[i], owners_[i]   the points, segment after segment, with room for more in each
-//   segments_[s]                64 buckets each. Its points ascend, from `first` on. A copy of the
-//                               next point of a later segment follows them. After the last point
-//                               of all there is no next one, so there the copy has the highest
-//                               position and the owner of the first point
-//   starts_[b]                  the place of the first point of its segment that is in bucket b or
-//                               a later one. b is a position's leading bits. There are as many
-//                               buckets as points, rounded up to a power of two
-// Points are hashes, so a bucket has one on average. So to find an owner takes two or three loads,
-// and no binary search. To add or take out a point moves only the points after it in its segment,
-// some 32. A segment that has no room left moves to the end of the arrays.
+//   positions_[i], owners_[i]   place i. It has a point, or it is free
+//   has_point_[i]               which of both
+// The places are one sorted array with room in it. There are homes_ homes, about 1.5 for each
+// point, and a position's home is position · homes_ / 2^64. A point lies at its home, or after the
+// points before it if they have taken that. Points are hashes, so they lie near their homes. So to
+// find an owner compares a few neighbouring places, without a binary search. To put a point in
+// moves the points up to the next free place, some five.
 //
 // Invariants
 //   I1  the points ascend. Points at one position are in the order of their nodes' names, so the
-//       owner does not depend on the order in which the points came, at once or by changes.
-//   I2  starts_[b] is as the layout says. If there is no such point, it is the place of the copy
-//       after the segment's points.
-//   I3  shares() add up to 2^64. Of several points at one position, only the first owns a part.
-//   I4  the copy after a segment's points is as the layout says.
+//       owner does not depend on the order in which the points came.
+//   I2  a point lies at its home, or right after another point that lies there or later. So the
+//       places follow from the points and from homes_.
+//   I3  a free place has a copy of the next point. So the first place from a position's home on
+//       that is not before the position has the owner. After the last point there is no next one,
+//       so there the copies have the highest position and the owner of the first point. The last
+//       kAhead places are free.
+//   I4  a node's share is the sum of the parts before its points. All shares add up to 2^64. Of
+//       several points at one position, only the first has a part.
 #pragma once
 
 #include <cmath>
@@ -30,7 +30,6 @@
 #include <functional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/base/bytes.hpp"
@@ -54,6 +53,7 @@ class RingPart {
     high_ = static_cast<uint64_t>(sum >> 64);
   }
   void subtract(uint128 positions) noexcept { add(uint128{0} - positions); }  // modulo 2^128
+  bool operator==(const RingPart&) const noexcept = default;
   double share() const noexcept { return std::ldexp(static_cast<double>(positions()), -64); }
 
  private:
@@ -63,52 +63,47 @@ class RingPart {
 
 struct RingPoint {
   uint64_t position = 0;
-  uint16_t rank = 0;  // of the node's name among the names
+  uint32_t id = 0;  // of its node
 };
 
 class PointRing {
  public:
-  // Builds the ring of up to 2^24 points, in any order. ids[rank] is the node's id.
-  void build(std::vector<RingPoint> points, std::span<const uint32_t> ids);
-
-  struct Owned {
-    uint64_t position = 0;
-    uint32_t id = 0;
-  };
+  // Compares the names of two nodes.
   using NameOrder = std::function<bool(uint32_t id, uint32_t other)>;
-  // Takes points out that are there, puts others in, and updates shares[id - 1]. `comes_before`
-  // compares the names of two nodes that have points after the change. False: the ring is too
-  // small, or too uneven, to be changed. Then it must be built anew, as after an exception.
-  bool change(std::vector<Owned> out, std::vector<Owned> in, const NameOrder& comes_before,
-              std::span<RingPart> shares);
+
+  // Makes the ring of up to 2^24 points, in any order, of nodes with ids up to `ids`.
+  void build(std::vector<RingPoint> points, size_t ids, const NameOrder& comes_before);
+  // Takes points out that are there, and then puts others in. At least one point stays. Only nodes
+  // that have points then are compared. If it throws, the ring is unusable.
+  void change(std::span<const RingPoint> out, std::span<const RingPoint> in, size_t ids,
+              const NameOrder& comes_before);
 
   bool empty() const noexcept { return size_ == 0; }
   size_t size() const noexcept { return size_; }
 
   // Returns the owner's id. The ring has a point.
   uint32_t owner(uint64_t position) const noexcept { return owners_[find(position)] + 1U; }
+  // Returns how many positions a node owns.
+  RingPart share(uint32_t id) const noexcept {
+    return id - 1 < shares_.size() ? shares_[id - 1] : RingPart();
+  }
 
   // Goes over the points in their order.
   class Walk {
    public:
-    explicit Walk(const PointRing& ring) noexcept
-        : ring_(&ring), place_(ring.segments_.empty() ? 0 : ring.segments_[0].first) {
-      skip_ends();
-    }
+    explicit Walk(const PointRing& ring) noexcept : ring_(&ring) { skip_free(); }
     // Begins at the point that owns the position; there is one.
     Walk(const PointRing& ring, uint64_t position) noexcept
-        : ring_(&ring),
-          segment_(ring.segment_of(position)),
-          place_(static_cast<uint32_t>(ring.find(position))) {
-      skip_ends();
+        : ring_(&ring), place_(ring.find(position)) {
+      skip_free();
       close();
     }
-    bool at_end() const noexcept { return segment_ == ring_->segments_.size(); }
+    bool at_end() const noexcept { return place_ == ring_->positions_.size(); }
     uint64_t position() const noexcept { return ring_->positions_[place_]; }
     uint32_t owner() const noexcept { return ring_->owners_[place_] + 1U; }
     void next() noexcept {
       ++place_;
-      skip_ends();
+      skip_free();
     }
     // Goes on to the next point, and from the last one to the first.
     void next_around() noexcept {
@@ -117,10 +112,9 @@ class PointRing {
     }
 
    private:
-    void skip_ends() noexcept {
-      while (!at_end() && place_ == ring_->segments_[segment_].end()) {
-        ++segment_;
-        place_ = at_end() ? 0 : ring_->segments_[segment_].first;
+    void skip_free() noexcept {
+      while (!at_end() && !ring_->has_point_[place_]) {
+        ++place_;
       }
     }
     void close() noexcept {
@@ -130,71 +124,45 @@ class PointRing {
     }
 
     const PointRing* ring_;
-    size_t segment_ = 0;
-    uint32_t place_;
+    size_t place_ = 0;
   };
-
-  // Returns how many positions each id owns; index 0 is id 1.
-  std::vector<RingPart> shares(size_t ids) const;
 
   std::string check() const;  // returns the first error, or an empty text
-  size_t memory_bytes() const noexcept;
 
  private:
-  static constexpr unsigned kSegmentBits = 6;  // buckets of a segment
-
-  struct Segment {
-    uint32_t first = 0;
-    uint32_t count = 0;
-    uint32_t room = 0;  // for points; the copy after them has one place more
-
-    uint32_t end() const noexcept { return first + count; }
-  };
-  // Places of one segment.
-  struct Range {
-    uint32_t first = 0;
-    uint32_t end = 0;
-  };
-  // The points before and after a range.
-  struct Neighbours {
-    size_t before = 0;  // places
-    size_t behind = 0;
-  };
-
+  size_t home(uint64_t position) const noexcept {
+    return static_cast<size_t>(multiply_high(position, homes_));
+  }
   size_t find(uint64_t position) const noexcept {
-    size_t i = starts_[position >> shift_];
-    while (positions_[i] < position) {
-      ++i;
+    // Counts instead of asking place after place, because a processor can't guess the answers.
+    size_t place = home(position);
+    for (size_t before = kAhead; before == kAhead; place += before) {
+      before = 0;
+      for (size_t i = 0; i < kAhead; ++i) {
+        before += positions_[place + i] < position ? 1 : 0;
+      }
     }
-    return i;
+    return place;
   }
-  size_t segment_of(uint64_t position) const noexcept {
-    return static_cast<size_t>(position >> shift_ >> kSegmentBits);
-  }
-  static uint32_t room_for(size_t points) noexcept {
-    return static_cast<uint32_t>(points + points / 8 + 8);
-  }
-  void place(const std::vector<RingPoint>& points, std::vector<RingPoint>& sorted);
-  void spread(const std::vector<RingPoint>& sorted, std::span<const uint32_t> ids);
-  void set_copies() noexcept;
-  std::pair<size_t, size_t> buckets_of(size_t segment) const noexcept;  // first, end
-  bool find_neighbours(size_t segment, Neighbours& found) const noexcept;
-  bool change_segment(size_t segment, std::span<Owned> out, std::span<const Owned> in,
-                      const NameOrder& comes_before, std::span<RingPart> shares);
-  bool move_segment(size_t segment, size_t more);
-  bool merge(const Range& range, std::span<Owned> out, std::span<const Owned> in,
-             const NameOrder& comes_before);
-  void exchange(size_t segment, const Range& range, uint64_t lowest, uint64_t highest);
-  void set_copies_before(size_t segment) noexcept;
-  bool has_right_copies() const noexcept;
+  std::vector<RingPoint> sorted(const std::vector<RingPoint>& points,
+                                const NameOrder& comes_before) const;
+  void deal(std::span<const RingPoint> sorted);
+  void put(const RingPoint& point, const NameOrder& comes_before);
+  void take(const RingPoint& point);
+  void copy_back(size_t place) noexcept;
+  void close() noexcept;
+  size_t behind(size_t place) const noexcept;
+  RingPart part(size_t place) const noexcept;
+  std::vector<RingPart> sum_shares(size_t ids) const;
 
-  size_t size_ = 0;
+  static constexpr size_t kAhead = 3;
+
+  size_t size_ = 0;  // points
+  size_t homes_ = 0;
   std::vector<uint64_t> positions_;
   std::vector<uint16_t> owners_;  // id - 1
-  std::vector<uint32_t> starts_;
-  std::vector<Segment> segments_;
-  unsigned shift_ = 63;
-  std::vector<Owned> merged_;  // the new points of a range
+  std::vector<bool> has_point_;
+  std::vector<RingPart> shares_;  // by id - 1
 };
 
 }  // namespace cuckoo::core

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <random>
 
 #include "tests/support/share.hpp"
@@ -12,12 +11,20 @@ namespace cuckoo {
 namespace ring_points_test {
 namespace {
 
-const std::vector<uint32_t> kIds = {10, 20, 30, 40};  // of the ranks 0 … 3
+const std::vector<uint32_t> kIds = {10, 20, 30, 40};  // in the order of the names
+
+const PointRing::NameOrder kByName = [](uint32_t a, uint32_t b) { return a < b; };
+
+PointRing ring_of(const std::vector<RingPoint>& points) {
+  PointRing ring;
+  ring.build(points, kIds.back(), kByName);
+  return ring;
+}
 
 // The definition: the first point at or after the position, by name where several are in a place.
 std::vector<RingPoint> in_order(std::vector<RingPoint> points) {
   std::sort(points.begin(), points.end(), [](const RingPoint& a, const RingPoint& b) {
-    return a.position != b.position ? a.position < b.position : a.rank < b.rank;
+    return a.position != b.position ? a.position < b.position : a.id < b.id;
   });
   return points;
 }
@@ -25,28 +32,27 @@ std::vector<RingPoint> in_order(std::vector<RingPoint> points) {
 uint32_t expected_owner(const std::vector<RingPoint>& points, uint64_t position) {
   for (const RingPoint& point : points) {
     if (point.position >= position) {
-      return kIds[point.rank];
+      return point.id;
     }
   }
-  return kIds[points[0].rank];
+  return points[0].id;
 }
 
 std::vector<RingPoint> random_points(std::mt19937_64& random, size_t count, uint64_t mask) {
   std::vector<RingPoint> points;
   for (size_t i = 0; i < count; ++i) {
-    points.push_back({random() & mask, static_cast<uint16_t>(random() % kIds.size())});
+    points.push_back({random() & mask, kIds[random() % kIds.size()]});
   }
   return points;
 }
 
-TEST(PointRing, I2_owner_is_that_of_the_first_point_at_or_after) {
+TEST(PointRing, I3_owner_is_that_of_the_first_point_at_or_after) {
   std::mt19937_64 random(1);
   for (const uint64_t mask : {UINT64_MAX, uint64_t{0xFFFFFFFF00000000}, uint64_t{0xFF},
                               uint64_t{0xFF} << 56, uint64_t{0}}) {
     for (const size_t count : {1, 2, 3, 7, 64, 65, 1000}) {
       const std::vector<RingPoint> points = random_points(random, count, mask);
-      PointRing ring;
-      ring.build(points, kIds);
+      const PointRing ring = ring_of(points);
       ASSERT_EQ(ring.check(), "") << count << " points, mask " << mask;
       ASSERT_EQ(ring.size(), count);
       const std::vector<RingPoint> ordered = in_order(points);
@@ -64,53 +70,43 @@ TEST(PointRing, I2_owner_is_that_of_the_first_point_at_or_after) {
   }
 }
 
-TEST(PointRing, I3_shares_are_the_arcs_before_a_nodes_points) {
-  PointRing ring;
-  ring.build({{100, 0}, {300, 1}, {600, 0}, {UINT64_MAX, 2}}, kIds);
-  const std::vector<RingPart> shares = ring.shares(40);
-  EXPECT_TRUE(shares[9].positions() == 101 + 300);
-  EXPECT_TRUE(shares[19].positions() == 200);
-  EXPECT_TRUE(shares[29].positions() == UINT64_MAX - 600);
-  EXPECT_TRUE(shares[39].positions() == 0);
+TEST(PointRing, I4_shares_are_the_parts_before_a_nodes_points) {
+  const PointRing ring = ring_of({{100, 10}, {300, 20}, {600, 10}, {UINT64_MAX, 30}});
+  EXPECT_TRUE(ring.share(10).positions() == 101 + 300);
+  EXPECT_TRUE(ring.share(20).positions() == 200);
+  EXPECT_TRUE(ring.share(30).positions() == UINT64_MAX - 600);
+  EXPECT_TRUE(ring.share(40).positions() == 0);
+  EXPECT_TRUE(ring.share(41).positions() == 0);
 }
 
 // Points that are put in and taken out by changes, against a ring that is built of what is left.
 class ChangedPoints {
  public:
-  ChangedPoints(uint64_t seed, size_t count, uint64_t mask) : random_(seed), mask_(mask) {
-    points_ = random_points(random_, count, mask);
-    ring_.build(points_, kIds);
-    shares_ = ring_.shares(40);
-  }
+  ChangedPoints(uint64_t seed, size_t count, uint64_t mask)
+      : random_(seed),
+        mask_(mask),
+        points_(random_points(random_, count, mask)),
+        ring_(ring_of(points_)) {}
 
-  // Returns false if the ring said that it must be built anew. Then it was built anew.
-  bool change(size_t out, size_t in) {
-    std::vector<PointRing::Owned> gone;
+  // Leaves one point at least.
+  void change(size_t out, size_t in) {
     std::shuffle(points_.begin(), points_.end(), random_);
-    for (; out > 0 && !points_.empty(); --out) {
-      gone.push_back({points_.back().position, kIds[points_.back().rank]});
-      points_.pop_back();
+    const size_t stay = points_.size() - std::min(out, points_.size() - 1);
+    const std::vector<RingPoint> gone(points_.begin() + static_cast<std::ptrdiff_t>(stay),
+                                      points_.end());
+    points_.resize(stay);
+    std::vector<RingPoint> come = random_points(random_, in, mask_);
+    for (RingPoint& point : come) {
+      if (random_() % 4 == 0) {  // some points go to positions that are taken
+        point.position = points_[random_() % points_.size()].position;
+      }
+      points_.push_back(point);
     }
-    std::vector<PointRing::Owned> come;
-    for (const RingPoint& point : random_points(random_, in, mask_)) {
-      // Some points go to places that are taken.
-      const bool tie = !points_.empty() && random_() % 4 == 0;
-      const uint64_t position = tie ? points_[random_() % points_.size()].position : point.position;
-      points_.push_back({position, point.rank});
-      come.push_back({position, kIds[point.rank]});
-    }
-    const bool changed = ring_.change(
-        gone, come, [](uint32_t a, uint32_t b) { return a < b; }, shares_);
-    if (!changed) {
-      ring_.build(points_, kIds);
-      shares_ = ring_.shares(40);
-    }
-    return changed;
+    ring_.change(gone, come, kIds.back(), kByName);
   }
   void expect_as_built() const {
     ASSERT_EQ(ring_.check(), "");
-    PointRing built;
-    built.build(points_, kIds);
+    const PointRing built = ring_of(points_);
     ASSERT_EQ(ring_.size(), built.size());
     PointRing::Walk left(ring_);
     for (PointRing::Walk right(built); !right.at_end(); right.next(), left.next()) {
@@ -119,12 +115,12 @@ class ChangedPoints {
       for (const uint64_t position :
            {right.position() - 1, right.position(), right.position() + 1}) {
         ASSERT_EQ(ring_.owner(position), built.owner(position));
+        ASSERT_EQ(PointRing::Walk(ring_, position).owner(), built.owner(position));
       }
     }
     ASSERT_TRUE(left.at_end());
-    const std::vector<RingPart> shares = built.shares(40);
-    for (size_t i = 0; i < shares.size(); ++i) {
-      ASSERT_TRUE(shares_[i].positions() == shares[i].positions()) << i;
+    for (const uint32_t id : kIds) {
+      ASSERT_TRUE(ring_.share(id).positions() == built.share(id).positions()) << id;
     }
   }
   std::mt19937_64& random() noexcept { return random_; }
@@ -135,35 +131,31 @@ class ChangedPoints {
   uint64_t mask_;
   std::vector<RingPoint> points_;
   PointRing ring_;
-  std::vector<RingPart> shares_;
 };
 
 TEST(PointRing, I1_I4_changed_is_as_built) {
-  struct Case {
-    uint64_t mask;
-    int fewest_changes;  // of 60 that are made in place
-  };
-  for (const auto& [mask, fewest] : {Case{UINT64_MAX, 55}, Case{uint64_t{0xFFFF} << 48, 55},
-                                     Case{uint64_t{0x3F} << 58, 30}, Case{uint64_t{0xFF}, 0}}) {
-    for (uint64_t seed = 1 + test::share_first(); seed <= 12; seed += test::share_divisor()) {
-      ChangedPoints ring(seed, 1500, mask);
-      int changed = 0;
-      for (int i = 0; i < 60; ++i) {
-        const size_t out = ring.random()() % 120;
-        const size_t in = ring.random()() % (i < 30 ? 160 : 60);  // it grows, then it shrinks
-        changed += ring.change(out, in) ? 1 : 0;
-        ring.expect_as_built();
-        if (testing::Test::HasFatalFailure()) {
-          FAIL() << "seed " << seed << ", change " << i << ", mask " << mask;
+  for (const uint64_t mask : {UINT64_MAX, uint64_t{0xFFFF} << 48, uint64_t{0x3F} << 58,
+                              uint64_t{0xFF}, uint64_t{0xF} << 60 | 0xF, uint64_t{0}}) {
+    for (const size_t count : {1, 20, 1500}) {
+      for (uint64_t seed = 1 + test::share_first(); seed <= 6; seed += test::share_divisor()) {
+        ChangedPoints ring(seed, count, mask);
+        for (int i = 0; i < 60; ++i) {
+          const size_t out = ring.random()() % (count / 12 + 2);
+          // It grows, then it shrinks.
+          const size_t in = ring.random()() % (count / (i < 30 ? 9 : 25) + 2);
+          ring.change(out, in);
+          ring.expect_as_built();
+          if (testing::Test::HasFatalFailure()) {
+            FAIL() << "seed " << seed << ", change " << i << ", mask " << mask;
+          }
         }
       }
-      EXPECT_GE(changed, fewest) << mask;
     }
   }
 }
 
-// Segments become empty, the first and the last ones too, and are filled again.
-TEST(PointRing, I4_holds_while_segments_are_empty) {
+// Nearly all points go, the first and the last ones too, and others come.
+TEST(PointRing, I2_holds_while_a_ring_shrinks_and_grows) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     ChangedPoints ring(seed, 2000, UINT64_MAX);
     for (int i = 0; i < 40; ++i) {
@@ -177,23 +169,34 @@ TEST(PointRing, I4_holds_while_segments_are_empty) {
   }
 }
 
+// Of a node's points at one position, one for each time that it came stays.
+TEST(PointRing, I1_a_nodes_points_at_one_position_are_several) {
+  PointRing ring = ring_of({{7, 20}, {7, 20}, {7, 10}, {9, 30}});
+  ring.change(std::vector<RingPoint>{{7, 20}}, {}, kIds.back(), kByName);
+  EXPECT_EQ(ring.check(), "");
+  EXPECT_EQ(ring.size(), 3U);
+  ring.change(std::vector<RingPoint>{{7, 10}}, {}, kIds.back(), kByName);
+  EXPECT_EQ(ring.owner(7), 20U);
+  EXPECT_EQ(ring.check(), "");
+}
+
 TEST(PointRing, a_point_that_is_not_there_is_not_taken_out) {
   std::mt19937_64 random(3);
-  const std::vector<RingPoint> points = random_points(random, 2000, UINT64_MAX);
-  PointRing ring;
-  ring.build(points, kIds);
-  std::vector<RingPart> shares = ring.shares(40);
-  const auto by_id = [](uint32_t a, uint32_t b) { return a < b; };
-  const PointRing::Owned other = {points[7].position, kIds[(points[7].rank + 1) % 4]};
-  EXPECT_FALSE(ring.change({other}, {}, by_id, shares));
+  std::vector<RingPoint> points = random_points(random, 2000, UINT64_MAX);
+  points.push_back({UINT64_MAX, 10});
+  PointRing ring = ring_of(points);
+  const RingPoint other = {points[7].position, points[7].id % 40 + 10};
+  ring.change(std::vector<RingPoint>{other, {UINT64_MAX, 20}}, {}, kIds.back(), kByName);
+  EXPECT_EQ(ring.size(), points.size());
+  EXPECT_EQ(ring.check(), "");
 }
 
 TEST(PointRing, without_points_is_empty) {
-  PointRing ring;
-  ring.build({}, kIds);
+  const PointRing ring = ring_of({});
   EXPECT_TRUE(ring.empty());
   EXPECT_EQ(ring.size(), 0U);
   EXPECT_EQ(ring.check(), "");
+  EXPECT_TRUE(PointRing::Walk(ring).at_end());
 }
 
 }  // namespace

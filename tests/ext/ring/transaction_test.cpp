@@ -126,6 +126,34 @@ TEST_P(HashRingTransactions, statement_reads_on_while_the_ring_changes) {
   expect_nodes(db_, "a,c,d");
 }
 
+std::string owner_of(const Query& query) {
+  return reinterpret_cast<const char*>(sqlite3_column_text(query.handle(), 0));
+}
+
+// The next savepoint carries a roll-back out, before the statement reads its next row.
+TEST_P(HashRingTransactions, statement_reads_on_after_a_roll_back) {
+  const char* const changed = "UPDATE ring SET node = 'new-' || node";
+  const char* const roll_backs[][2] = {
+      {"SAVEPOINT s", "ROLLBACK TO s; SAVEPOINT t"},
+      {"BEGIN", "ROLLBACK; SAVEPOINT t; DELETE FROM ring WHERE false"},
+  };
+  for (const auto& [begin, roll_back] : roll_backs) {
+    Query query(db_,
+                "SELECT r.node FROM (VALUES (1), (2), (3)) CROSS JOIN ring r ON r.key = column1");
+    ASSERT_EQ(query.step(), SQLITE_ROW);
+    db_.run(begin);
+    db_.run(changed);
+    ASSERT_EQ(query.step(), SQLITE_ROW);
+    EXPECT_TRUE(owner_of(query).starts_with("new-")) << owner_of(query);
+    db_.run(roll_back);
+    ASSERT_EQ(query.step(), SQLITE_ROW) << begin;
+    EXPECT_FALSE(owner_of(query).starts_with("new-")) << owner_of(query) << ": " << roll_back;
+    query.reset();
+    db_.run("ROLLBACK");
+    expect_nodes(db_, "a,b,c");
+  }
+}
+
 TEST_P(HashRingTransactions, survives_reopening_and_vacuum) {
   const std::string before = db_.text(kOwners);
   db_.run("VACUUM");
