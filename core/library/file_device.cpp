@@ -1,9 +1,10 @@
 // The bytes of the file: docs/FORMAT.md, "A flash device in a file".
 //
 // Invariants
-//   I1  a file with a header is as long as its header says: create() syncs the length first.
-//   I2  a byte of the device is stored as its complement. So the zeros of a file that only got its
-//       length read as erased, and a new file takes no room.
+//   I1  a file with a header is as long as its header says, and has its room: create() takes the
+//       room and syncs first. A create() that fails leaves no file with a length.
+//   I2  a byte of the device is stored as its complement. So the zeros of a new file read as
+//       erased.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -92,8 +93,25 @@ Result<bool> is_unfinished(const OsFile& file) {
 
 class FileDevice::Impl {
  public:
+  Status open(const std::string& path, OsFile::Open how);
+  // Writes the header last.
+  Status make(const FlashGeometry& made) {
+    CUCKOO_TRY(file.resize(0));  // drops the old bytes, so that all reads as erased
+    CUCKOO_TRY(file.reserve(kContentAt + made.size_bytes()));
+    CUCKOO_TRY(file.sync());
+    CUCKOO_TRY(file.write(0, encode(made)));
+    geometry = made;
+    return file.sync();
+  }
+  Status writable() const {
+    return only_reads ? Status(Error{ErrorCode::kStorage,
+                                     "\"" + file.path() + "\" is open to be read only"})
+                      : Status();
+  }
+
   OsFile file;
   FlashGeometry geometry;
+  bool only_reads = false;
   std::vector<std::byte> buffer;  // of a program or an erase
 };
 
@@ -105,36 +123,47 @@ Result<std::unique_ptr<FileDevice>> FileDevice::create(const std::string& path,
                                                        const FlashGeometry& geometry) {
   CUCKOO_TRY(geometry.check());
   auto impl = std::make_unique<Impl>();
-  CUCKOO_ASSIGN_OR_RETURN(impl->file, OsFile::open(path, true));
+  CUCKOO_ASSIGN_OR_RETURN(impl->file, OsFile::open(path, OsFile::Open::kCreate));
   CUCKOO_ASSIGN_OR_RETURN(const bool unfinished, is_unfinished(impl->file));
   if (!unfinished) {
     return invalid("\"" + path + "\" exists; expected no file there");
   }
-  CUCKOO_TRY(impl->file.resize(0));  // drops the old bytes, so that all reads as erased
-  CUCKOO_TRY(impl->file.resize(kContentAt + geometry.size_bytes()));
-  CUCKOO_TRY(impl->file.sync());
-  CUCKOO_TRY(impl->file.write(0, encode(geometry)));
-  CUCKOO_TRY(impl->file.sync());
-  impl->geometry = geometry;
+  if (Status made = impl->make(geometry); !made.ok()) {
+    impl->file.discard();
+    return made.take_error();
+  }
   return std::unique_ptr<FileDevice>(new FileDevice(std::move(impl)));
 }
 
-Result<std::unique_ptr<FileDevice>> FileDevice::open(const std::string& path) {
-  auto impl = std::make_unique<Impl>();
-  CUCKOO_ASSIGN_OR_RETURN(impl->file, OsFile::open(path, false));
-  CUCKOO_ASSIGN_OR_RETURN(const uint64_t size, impl->file.size());
+// Opens a file that has a device.
+Status FileDevice::Impl::open(const std::string& path, OsFile::Open how) {
+  only_reads = how == OsFile::Open::kRead;
+  CUCKOO_ASSIGN_OR_RETURN(file, OsFile::open(path, how));
+  CUCKOO_ASSIGN_OR_RETURN(const uint64_t size, file.size());
   if (size < kContentAt) {
     return corrupt("\"" + path + "\" is no flash device: it has " + std::to_string(size) +
                    " bytes; expected a header of " + std::to_string(kContentAt));
   }
   Header header{};
-  CUCKOO_TRY(impl->file.read(0, header));
-  CUCKOO_ASSIGN_OR_RETURN(impl->geometry, decode(header, path));
-  const uint64_t expected = kContentAt + impl->geometry.size_bytes();
+  CUCKOO_TRY(file.read(0, header));
+  CUCKOO_ASSIGN_OR_RETURN(geometry, decode(header, path));
+  const uint64_t expected = kContentAt + geometry.size_bytes();
   if (size < expected) {
     return corrupt("\"" + path + "\" has " + std::to_string(size) + " bytes; expected " +
                    std::to_string(expected));
   }
+  return {};
+}
+
+Result<std::unique_ptr<FileDevice>> FileDevice::open(const std::string& path) {
+  auto impl = std::make_unique<Impl>();
+  CUCKOO_TRY(impl->open(path, OsFile::Open::kWrite));
+  return std::unique_ptr<FileDevice>(new FileDevice(std::move(impl)));
+}
+
+Result<std::unique_ptr<FileDevice>> FileDevice::open_to_read(const std::string& path) {
+  auto impl = std::make_unique<Impl>();
+  CUCKOO_TRY(impl->open(path, OsFile::Open::kRead));
   return std::unique_ptr<FileDevice>(new FileDevice(std::move(impl)));
 }
 
@@ -147,6 +176,7 @@ Status FileDevice::read(uint64_t address, std::span<std::byte> out) {
 
 Status FileDevice::program(uint64_t address, std::span<const std::byte> units) {
   CUCKOO_TRY(expect_programmable(impl_->geometry, address, units.size()));
+  CUCKOO_TRY(impl_->writable());
   impl_->buffer.assign(units.begin(), units.end());
   complement(impl_->buffer);
   return impl_->file.write(kContentAt + address, impl_->buffer);
@@ -154,12 +184,13 @@ Status FileDevice::program(uint64_t address, std::span<const std::byte> units) {
 
 Status FileDevice::erase(uint32_t block) {
   CUCKOO_TRY(expect_block(impl_->geometry, block));
+  CUCKOO_TRY(impl_->writable());
   const uint32_t bytes = impl_->geometry.block_bytes();
   impl_->buffer.assign(bytes, std::byte{0});
   return impl_->file.write(kContentAt + uint64_t{block} * bytes, impl_->buffer);
 }
 
-Status FileDevice::sync() { return impl_->file.sync(); }
+Status FileDevice::sync() { return impl_->only_reads ? Status() : impl_->file.sync(); }
 
 }  // namespace v1
 }  // namespace cuckoo

@@ -5,57 +5,14 @@
 
 #include "core/base/mix.hpp"
 #include "core/base/salt.hpp"
-#include "core/flash/device.hpp"
 #include "core/flash/salvage.hpp"
 #include "core/flash/store.hpp"
-#include "core/library/flash_geometry.hpp"
+#include "core/library/log_device.hpp"
 #include "core/library/superblock.hpp"
 
 namespace cuckoo {
 inline namespace v1 {
 namespace {
-
-// The log's part of a device: the blocks after the superblocks. Only kFlashFailure keeps its
-// meaning. Every other error of a device, whatever its code, means that the device is gone.
-class LogDevice final : public core::FlashDevice {
- public:
-  LogDevice(std::unique_ptr<v1::FlashDevice> device, const v1::FlashGeometry& geometry)
-      : device_(std::move(device)), offset_(uint64_t{kSuperblocks} * geometry.block_bytes()) {
-    geometry_.sector_size_bytes = geometry.sector_size_bytes;
-    geometry_.sectors_per_block = geometry.sectors_per_block;
-    geometry_.program_unit_bytes = geometry.program_unit_bytes;
-    geometry_.blocks = geometry.blocks - kSuperblocks;
-    geometry_.endurance_erases = geometry.endurance_erases;
-  }
-
-  const core::FlashGeometry& geometry() const noexcept override { return geometry_; }
-  Status read(uint64_t address, std::span<std::byte> out) override {
-    return told(device_->read(offset_ + address, out));
-  }
-  Status program(uint64_t address, std::span<const std::byte> units) override {
-    return told(device_->program(offset_ + address, units));
-  }
-  Status erase(uint32_t block) override { return told(device_->erase(kSuperblocks + block)); }
-  Status sync() override { return told(device_->sync()); }
-
-  bool released() const noexcept { return device_ == nullptr; }
-  v1::FlashDevice& device() noexcept { return *device_; }
-  std::unique_ptr<v1::FlashDevice> release() noexcept { return std::move(device_); }
-
- private:
-  static Status told(Status status) {
-    if (status.ok() || status.error().code == ErrorCode::kFlashFailure) {
-      return status;
-    }
-    Error error = status.take_error();
-    error.code = ErrorCode::kStorage;
-    return error;
-  }
-
-  std::unique_ptr<v1::FlashDevice> device_;
-  const uint64_t offset_;
-  core::FlashGeometry geometry_;
-};
 
 FlashStoreOptions options_of(uint64_t seed) {
   FlashStoreOptions options;
@@ -64,11 +21,11 @@ FlashStoreOptions options_of(uint64_t seed) {
   return options;
 }
 
-// Lends a device to a LogDevice, and takes it back.
+// Lends a device to a LogDevice that only reads, and takes it back.
 class LentDevice {
  public:
   LentDevice(FlashDevice& device, const FlashGeometry& geometry)
-      : log_(std::unique_ptr<FlashDevice>(&device), geometry) {}
+      : log_(std::unique_ptr<FlashDevice>(&device), geometry, true) {}
   LentDevice(const LentDevice&) = delete;
   LentDevice& operator=(const LentDevice&) = delete;
   ~LentDevice() { (void)log_.release().release(); }
@@ -78,6 +35,12 @@ class LentDevice {
  private:
   LogDevice log_;
 };
+
+Status check_options(const FlashOptions& options) {
+  return options.create && options.only_read
+             ? Status(invalid("the options create and only_read together; expected one of them"))
+             : Status();
+}
 
 Status holds_none() { return invalid("this object holds no store"); }
 
@@ -111,9 +74,10 @@ void FlashBatch::clear() noexcept {
 
 class FlashStore::Impl {
  public:
-  Impl(std::unique_ptr<FlashDevice> device, const FlashGeometry& geometry, uint64_t seed)
+  Impl(std::unique_ptr<FlashDevice> device, const FlashGeometry& geometry, uint64_t seed,
+       bool only_read)
       : geometry(geometry),
-        device(std::move(device), geometry),
+        device(std::move(device), geometry, only_read),
         store(this->device, options_of(seed)) {}
 
   // Returns an error that says why the store can't be used any more; ok() otherwise.
@@ -129,6 +93,9 @@ class FlashStore::Impl {
   template <class Change>
   auto change(Change make) -> decltype(make()) {
     CUCKOO_TRY(usable());
+    if (device.only_reads()) {
+      return invalid("a change of a store that was opened only to read");
+    }
     if (visits_ > 0) {
       return invalid("a change inside for_each(); expected reads only");
     }
@@ -228,12 +195,13 @@ Result<FlashStore> FlashStore::open(std::unique_ptr<FlashDevice> device,
   if (device == nullptr) {
     return invalid("no device; expected one to open a store on");
   }
+  CUCKOO_TRY(check_options(options));
   const FlashGeometry geometry = device->geometry();
   CUCKOO_TRY(geometry.check());
   CUCKOO_ASSIGN_OR_RETURN(const std::optional<Superblock> found,
                           read_superblock(*device, geometry));
   if (found) {
-    auto impl = std::make_shared<Impl>(std::move(device), geometry, found->seed);
+    auto impl = std::make_shared<Impl>(std::move(device), geometry, found->seed, options.only_read);
     CUCKOO_TRY(impl->store.mount());
     return FlashStore(std::move(impl));
   }
@@ -245,14 +213,16 @@ Result<FlashStore> FlashStore::open(std::unique_ptr<FlashDevice> device,
     return invalid("the device is blank; expected a store, or the option create");
   }
   const Superblock superblock{geometry, mix64(process_salt())};
-  auto impl = std::make_shared<Impl>(std::move(device), geometry, superblock.seed);
+  auto impl = std::make_shared<Impl>(std::move(device), geometry, superblock.seed, false);
   CUCKOO_TRY(impl->store.format());
   CUCKOO_TRY(write_superblock(impl->device.device(), superblock));
   return FlashStore(std::move(impl));
 }
 
 Result<FlashStore> FlashStore::open_file(const std::string& path, const FlashOptions& options) {
-  Result<std::unique_ptr<FileDevice>> device = FileDevice::open(path);
+  CUCKOO_TRY(check_options(options));
+  Result<std::unique_ptr<FileDevice>> device =
+      options.only_read ? FileDevice::open_to_read(path) : FileDevice::open(path);
   if (!device.ok() && options.create) {
     // create() refuses a path that exists. Then the error of open() is the right one.
     Result<std::unique_ptr<FileDevice>> created = FileDevice::create(path, options.geometry);
@@ -284,6 +254,9 @@ Status FlashStore::for_each_sound(
 Status FlashStore::close() {
   CUCKOO_TRY(impl_ != nullptr ? Status() : holds_none());
   const std::shared_ptr<Impl> impl = std::exchange(impl_, nullptr);
+  if (impl->device.only_reads()) {
+    return {};
+  }
   return impl->change([&]() -> Status {
     CUCKOO_TRY(impl->store.checkpoint());
     return impl->store.sync();

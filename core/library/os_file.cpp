@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "core/base/result.hpp"
 
@@ -39,12 +40,15 @@ Error system_error(int code, const char* what, const std::string& path) {
 }  // namespace
 
 OsFile::OsFile(OsFile&& other) noexcept
-    : handle_(std::exchange(other.handle_, kNone)), path_(std::move(other.path_)) {}
+    : handle_(std::exchange(other.handle_, kNone)),
+      is_new_(other.is_new_),
+      path_(std::move(other.path_)) {}
 
 OsFile& OsFile::operator=(OsFile&& other) noexcept {
   if (this != &other) {
     close();
     handle_ = std::exchange(other.handle_, kNone);
+    is_new_ = other.is_new_;
     path_ = std::move(other.path_);
   }
   return *this;
@@ -52,7 +56,7 @@ OsFile& OsFile::operator=(OsFile&& other) noexcept {
 
 OsFile::~OsFile() { close(); }
 
-Result<OsFile> OsFile::open(const std::string& path, bool create) {
+Result<OsFile> OsFile::open(const std::string& path, Open how) {
   const size_t nul = path.find('\0');
   if (nul != std::string::npos) {  // the system would open the file that its beginning names
     return Error{ErrorCode::kStorage,
@@ -60,8 +64,28 @@ Result<OsFile> OsFile::open(const std::string& path, bool create) {
   }
   OsFile file;
   file.path_ = path;
-  CUCKOO_TRY(file.open_path(create));
+  CUCKOO_TRY(file.open_path(how));
   return file;
+}
+
+Status OsFile::fill(uint64_t bytes) {
+  constexpr uint64_t kAtOnce = uint64_t{1} << 20;
+  CUCKOO_TRY(resize(bytes));  // it has its length from the beginning
+  const std::vector<std::byte> zeros(static_cast<size_t>(std::min(kAtOnce, bytes)));
+  for (uint64_t at = 0; at < bytes; at += zeros.size()) {
+    const uint64_t left = bytes - at;
+    CUCKOO_TRY(write(at, std::span(zeros).first(std::min<uint64_t>(left, zeros.size()))));
+  }
+  return {};
+}
+
+void OsFile::discard() noexcept {
+  if (is_new_) {
+    remove();
+  } else {
+    (void)resize(0);
+  }
+  close();
 }
 
 #if defined(_WIN32)
@@ -90,20 +114,37 @@ void OsFile::close() noexcept {
   }
 }
 
-Status OsFile::open_path(bool create) {
+// Others may read a file that is written, and write a file that is read, as on other systems.
+Status OsFile::open_path(Open how) {
   std::wstring wide(path_.size() + 1, L'\0');
   if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path_.c_str(), -1, wide.data(),
                           static_cast<int>(wide.size())) == 0) {
     return failure("open");
   }
-  const HANDLE opened = CreateFileW(wide.c_str(), GENERIC_READ | GENERIC_WRITE, 0, nullptr,
-                                    create ? OPEN_ALWAYS : OPEN_EXISTING, 0, nullptr);
+  const bool reads = how == Open::kRead;
+  const HANDLE opened =
+      CreateFileW(wide.c_str(), reads ? GENERIC_READ : GENERIC_READ | GENERIC_WRITE,
+                  reads ? FILE_SHARE_READ | FILE_SHARE_WRITE : FILE_SHARE_READ, nullptr,
+                  how == Open::kCreate ? OPEN_ALWAYS : OPEN_EXISTING, 0, nullptr);
   if (opened == INVALID_HANDLE_VALUE) {
     return failure("open");
   }
+  is_new_ = how == Open::kCreate && GetLastError() != ERROR_ALREADY_EXISTS;
   handle_ = reinterpret_cast<intptr_t>(opened);
   return {};
 }
+
+void OsFile::remove() noexcept {
+  close();  // a file that is open can't be removed
+  std::wstring wide(path_.size() + 1, L'\0');
+  if (MultiByteToWideChar(CP_UTF8, 0, path_.c_str(), -1, wide.data(),
+                          static_cast<int>(wide.size())) != 0) {
+    DeleteFileW(wide.c_str());
+  }
+}
+
+// A file that is not sparse takes room for its length.
+Status OsFile::reserve(uint64_t bytes) { return resize(bytes); }
 
 Result<uint64_t> OsFile::size() const {
   LARGE_INTEGER bytes;
@@ -232,16 +273,48 @@ void OsFile::close() noexcept {
   }
 }
 
-Status OsFile::open_path(bool create) {
+Status OsFile::open_path(Open how) {
   constexpr mode_t kForAll = 0666;  // less the umask
-  const int flags = O_RDWR | O_CLOEXEC | (create ? O_CREAT : 0);
-  handle_ = uninterrupted([&] { return ::open(path_.c_str(), flags, kForAll); });
+  const auto open_with = [this](int flags) {
+    return uninterrupted([&] { return ::open(path_.c_str(), flags | O_CLOEXEC, kForAll); });
+  };
+  if (how == Open::kCreate) {
+    handle_ = open_with(O_RDWR | O_CREAT | O_EXCL);
+    is_new_ = handle_ >= 0;
+  }
+  if (!is_new_ && (how != Open::kCreate || errno == EEXIST)) {
+    handle_ = open_with(how == Open::kRead    ? O_RDONLY
+                        : how == Open::kWrite ? O_RDWR
+                                              : O_RDWR | O_CREAT);
+  }
   if (handle_ < 0) {
     handle_ = kNone;
     return failure("open");
   }
-  CUCKOO_TRY(lock(static_cast<int>(handle_), path_));
-  return create ? sync_folder(path_) : Status();
+  if (how != Open::kRead) {
+    CUCKOO_TRY(lock(static_cast<int>(handle_), path_));
+  }
+  Status named = how == Open::kCreate ? sync_folder(path_) : Status();
+  if (!named.ok() && is_new_) {
+    discard();
+  }
+  return named;
+}
+
+void OsFile::remove() noexcept { (void)::unlink(path_.c_str()); }
+
+Status OsFile::reserve(uint64_t bytes) {
+#if defined(__linux__)
+  const int done = uninterrupted(
+      [&] { return ::fallocate(static_cast<int>(handle_), 0, 0, static_cast<off_t>(bytes)); });
+  if (done == 0) {
+    return {};
+  }
+  if (errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS) {
+    return failure("take the room for");
+  }
+#endif
+  return fill(bytes);
 }
 
 Result<uint64_t> OsFile::size() const {

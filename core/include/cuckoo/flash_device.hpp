@@ -86,11 +86,14 @@ class MemoryDevice final : public FlashDevice {
   std::vector<std::vector<std::byte>> blocks_;  // an empty one is FF
 };
 
-// A device in a file, which another process can't open meanwhile (WebAssembly has no locks).
+// A device in a file. Only one object has it open to write, in all processes (WebAssembly has no
+// locks). Others may open it to read at any time.
 //
-// The file grows as the device is used. So a full disk may stop a change. Then the store returns
-// kStorage with the operating system's code. When it is opened again, it has all that was synced.
-// To open it takes some blocks, so the disk must have that room then.
+// create() takes all the room that the device needs. So a full disk stops only create(), and later
+// no change and no open(). There are exceptions: a copy of the file may have holes instead (cp
+// makes them), and some file systems copy what is written (btrfs, ZFS, APFS). Then a full disk may
+// stop a change or open(): the store returns kStorage with the operating system's code. When it is
+// opened again, with some room, it has all that was synced.
 // sync() is fdatasync(), or FlushFileBuffers() on Windows. It relies on the disk to keep the bytes
 // that the disk says it has written. The file's bytes: docs/FORMAT.md, "A flash device in a file".
 //
@@ -98,13 +101,17 @@ class MemoryDevice final : public FlashDevice {
 class FileDevice final : public FlashDevice {
  public:
   // Makes a blank device. kInvalid: the path exists, and is not a file that an earlier create()
-  // left unfinished, which has only zeros. `path` is UTF-8, on Windows too. O(1), or O(size) of
-  // such a file.
+  // left unfinished, which has only zeros. kStorage, with the system's code: for example, the disk
+  // has no room. Then no file stays, except that one that was there becomes empty. `path` is UTF-8,
+  // on Windows too. O(1) where the file system can take room without writing, otherwise O(size).
   static Result<std::unique_ptr<FileDevice>> create(const std::string& path,
                                                     const FlashGeometry& geometry = {});
   // Opens a device. kStorage, with the system's code: there is no such file, or another process has
-  // it. kCorrupt: the file is none that create() made, or is too short. O(1).
+  // it open to write. kCorrupt: the file is none that create() made, or is too short. O(1).
   static Result<std::unique_ptr<FileDevice>> open(const std::string& path);
+  // Does the same without a lock, and without a permission to write. program() and erase() of the
+  // device return kStorage, and sync() does nothing. Others may write the file meanwhile.
+  static Result<std::unique_ptr<FileDevice>> open_to_read(const std::string& path);
 
   ~FileDevice() override;
   FlashGeometry geometry() const noexcept override;

@@ -106,6 +106,8 @@ struct FlashOptions {
   // True: makes the file if there is none, and a store on a device that is blank. False: both are
   // errors.
   bool create = false;
+  // Opens the store only to read it (R1 … R3 of FlashStore::open()). It has to be there.
+  bool only_read = false;
   // The geometry of a file that open_file() makes. A file that exists has its own.
   FlashGeometry geometry{};
 };
@@ -147,9 +149,19 @@ class FlashStore {
   // Opens the store on a device. kInvalid: there is none. With options.create, makes one if the
   // device is blank. On an error the device is destroyed, but not its file. O(E + B) memory and
   // time. It writes a checkpoint if there were changes since the last one.
+  //
+  // With options.only_read
+  //   R1  it writes nothing to the device, here and later. What it would write to open the store,
+  //       it keeps in memory: at most some blocks, and a checkpoint of E entries.
+  //   R2  every call under "changing" returns kInvalid, sync() too. close() does nothing but let
+  //       the device go. All other calls work.
+  //   R3  it is meant for a device that nothing writes meanwhile, but it prevents no writer. If
+  //       there is one, an answer may be out of date: a value that the key has or had, "not there",
+  //       or kCorrupt, which this function may return, too. Then open the store again.
   static Result<FlashStore> open(std::unique_ptr<FlashDevice> device,
                                  const FlashOptions& options = {});
-  // Opens the store in a FileDevice.
+  // Opens the store in a FileDevice. With options.only_read it needs no permission to write and
+  // takes no lock. So there may be many readers, and a writer (R3).
   static Result<FlashStore> open_file(const std::string& path, const FlashOptions& options = {});
 
   // For a device that open() refuses: visits the entries that can be read, as for_each() does. It
@@ -178,7 +190,7 @@ class FlashStore {
   // Does the same without the values, of which it reads an eighth of a block at most. O(E) memory.
   Status for_each_key(const std::function<bool(FlashBytes key)>& visit);
 
-  // --- changing. O(V) on average; a collection or a checkpoint, O(E), comes now and then.
+  // --- changing (R2). O(V) on average; a collection or a checkpoint, O(E), comes now and then.
   // Inserts or replaces.
   Status put(FlashBytes key, FlashBytes value);
   // False: the key is there already, and keeps its value.
@@ -194,7 +206,8 @@ class FlashStore {
   // Makes all changes so far survive a power cut.
   Status sync();
   // Writes a checkpoint, so that the next open() has nothing else to read, and damage costs little.
-  // Syncs. This object holds no store afterwards, also on an error.
+  // Syncs. (R2: neither, if it was opened only to read.) This object holds no store afterwards,
+  // also on an error.
   Status close();
 
   // --- verifying and figures
