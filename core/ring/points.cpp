@@ -67,6 +67,19 @@ void PointRing::build(std::vector<RingPoint> points, size_t ids, const NameOrder
   shares_ = sum_shares(ids);
 }
 
+// Begins at `place`. All places before it are before the position.
+size_t PointRing::find_far(uint64_t position, size_t place) const noexcept {
+  size_t step = kAhead;
+  while (place + step < positions_.size() && positions_[place + step] < position) {
+    place += step;
+    step *= 2;
+  }
+  const auto from = positions_.begin() + static_cast<std::ptrdiff_t>(place);
+  const auto end =
+      positions_.begin() + static_cast<std::ptrdiff_t>(std::min(place + step, positions_.size()));
+  return static_cast<size_t>(std::lower_bound(from, end, position) - positions_.begin());
+}
+
 // --- changing ------------------------------------------------------------------------------------
 
 void PointRing::change(std::span<const RingPoint> out, std::span<const RingPoint> in, size_t ids,
@@ -92,10 +105,9 @@ void PointRing::change(std::span<const RingPoint> out, std::span<const RingPoint
 }
 
 void PointRing::put(const RingPoint& point, const NameOrder& comes_before) {
-  size_t place = home(point.position);
-  while (has_point_[place] &&
-         (positions_[place] < point.position ||
-          (positions_[place] == point.position && comes_before(owners_[place] + 1U, point.id)))) {
+  size_t place = find(point.position);
+  while (has_point_[place] && positions_[place] == point.position &&
+         comes_before(owners_[place] + 1U, point.id)) {
     ++place;
   }
   size_t end = place;

@@ -9,7 +9,8 @@
 // point, and a position's home is position · homes_ / 2^64. A point lies at its home, or after the
 // points before it if they have taken that. Points are hashes, so they lie near their homes. So to
 // find an owner compares a few neighbouring places, without a binary search. To put a point in
-// moves the points up to the next free place, some five.
+// moves the points up to the next free place, some five. (A weak hash, which ketama may have, puts
+// many points close together. Then the places that follow are searched in growing steps.)
 //
 // Invariants
 //   I1  the points ascend. Points at one position are in the order of their nodes' names, so the
@@ -133,17 +134,24 @@ class PointRing {
   size_t home(uint64_t position) const noexcept {
     return static_cast<size_t>(multiply_high(position, homes_));
   }
+  // Returns the first place from the home on that is not before the position (I3).
   size_t find(uint64_t position) const noexcept {
-    // Counts instead of asking place after place, because a processor can't guess the answers.
+    constexpr int kRounds = 4;
     size_t place = home(position);
-    for (size_t before = kAhead; before == kAhead; place += before) {
-      before = 0;
+    for (int round = 0; round < kRounds; ++round) {
+      // Counts instead of asking place after place, because a processor can't guess the answers.
+      size_t before = 0;
       for (size_t i = 0; i < kAhead; ++i) {
         before += positions_[place + i] < position ? 1 : 0;
       }
+      place += before;
+      if (before < kAhead) {
+        return place;
+      }
     }
-    return place;
+    return find_far(position, place);
   }
+  size_t find_far(uint64_t position, size_t place) const noexcept;
   std::vector<RingPoint> sorted(const std::vector<RingPoint>& points,
                                 const NameOrder& comes_before) const;
   void deal(std::span<const RingPoint> sorted);
