@@ -70,6 +70,8 @@ class FlashDevice {
   virtual const FlashGeometry& geometry() const noexcept = 0;
   // Any address and length within the device.
   virtual Status read(uint64_t address, std::span<std::byte> out) = 0;
+  // Says that these bytes are about to be read, perhaps in several reads.
+  virtual Status will_read(uint64_t /*address*/, uint64_t /*bytes*/) { return {}; }
   // Whole units within one block.
   virtual Status program(uint64_t address, std::span<const std::byte> units) = 0;
   virtual Status erase(uint32_t block) = 0;

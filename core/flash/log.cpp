@@ -85,6 +85,39 @@ Result<bool> FlashLog::load_part(uint32_t position, uint64_t lsn, uint32_t offse
   return true;
 }
 
+// Returns whether the log probably goes on in the next block of the device.
+bool FlashLog::goes_on_behind(uint32_t block) const noexcept {
+  const FlashBlock next = state_.blocks.at(block + 1);
+  return next.kind == FlashBlockKind::kData &&
+         next.sequence == state_.blocks.at(block).sequence + 1;
+}
+
+uint32_t FlashLog::position_after(uint32_t position, uint32_t units) const noexcept {
+  const auto [block, offset] = state_.layout.locate(position);
+  return offset + units == state_.blocks.at(block).used_units && goes_on_behind(block)
+             ? state_.layout.position(block + 1, kFlashHeaderUnits)
+             : position + units;
+}
+
+Result<uint32_t> FlashLog::will_load(uint32_t position, uint64_t units) {
+  constexpr uint64_t kMostBytes = 65536;
+  const FlashLayout& layout = state_.layout;
+  units = std::min(units, kMostBytes / layout.unit_bytes());
+  auto [block, offset] = layout.locate(position);
+  if (offset >= state_.blocks.at(block).used_units) {
+    return position;
+  }
+  uint64_t found = state_.blocks.at(block).used_units - offset;
+  for (; found < units && goes_on_behind(block); ++block) {
+    found += state_.blocks.at(block + 1).used_units - kFlashHeaderUnits;
+  }
+  const uint32_t end = layout.position(block, state_.blocks.at(block).used_units) -
+                       static_cast<uint32_t>(found - std::min(found, units));
+  const uint64_t address = layout.address(position);
+  CUCKOO_TRY(device_.will_read(address, layout.address(end) - address));
+  return end;
+}
+
 Result<bool> FlashLog::read_head(uint32_t position, FlashLogRecord& record) {
   if (position >= state_.layout.geometry().units()) {
     return false;

@@ -41,6 +41,11 @@ class FlashLog {
   // from there on. False: it is not, or it can't be read.
   Result<bool> load_part(uint32_t position, uint64_t lsn, uint32_t offset, uint64_t bytes,
                          FlashLoadedRecord& part);
+  // Returns where the log probably goes on after a record of `units` units.
+  uint32_t position_after(uint32_t position, uint32_t units) const noexcept;
+  // Tells the device that the records of so many units from there on are about to be read, or of
+  // fewer. Returns the position up to which it did.
+  Result<uint32_t> will_load(uint32_t position, uint64_t units);
   // Reads and verifies a record without its value, but a drop with it. False: there is none.
   Result<bool> read_head(uint32_t position, FlashLogRecord& record);
   // Does the same in a block with that sequence. `image`: the block's bytes if they were read
@@ -67,6 +72,7 @@ class FlashLog {
                                std::span<const std::byte> key, std::span<const std::byte> value);
 
  private:
+  bool goes_on_behind(uint32_t block) const noexcept;
   template <class Expected>
   Status verify(uint64_t address, size_t bytes, Expected expected, const char* otherwise);
   Status open_next(FlashStream& stream, FlashPurpose purpose);

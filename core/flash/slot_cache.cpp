@@ -1,6 +1,7 @@
 #include "core/flash/slot_cache.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cmath>
 #include <string>
@@ -149,6 +150,13 @@ SlotCache::Slot* SlotCache::find_slot(uint32_t hash, uint32_t position) const no
 
 SlotCache::Slot* SlotCache::empty_slot(const Table& table, uint64_t index) const noexcept {
   Slot* const slots = bucket(table, index);
+  if (two_by_four_) [[likely]] {  // most buckets of a search are full, so there is one branch
+    const unsigned empty = static_cast<unsigned>(slots[0].position == 0) |
+                           static_cast<unsigned>(slots[1].position == 0) << 1 |
+                           static_cast<unsigned>(slots[2].position == 0) << 2 |
+                           static_cast<unsigned>(slots[3].position == 0) << 3;
+    return empty == 0 ? nullptr : slots + std::countr_zero(empty);
+  }
   for (unsigned way = 0; way < options_.ways; ++way) {
     if (slots[way].position == 0) {
       return slots + way;
@@ -213,15 +221,20 @@ bool SlotCache::place_in(Table& table, uint64_t index, Slot entry) const noexcep
   return true;
 }
 
-// Returns the bucket of `next` to which an entry of bucket `index` goes first. If `index` is the
-// second of the entry's buckets now, that is its second bucket in `next`.
-uint32_t SlotCache::successor(const Table& next, Slot entry, uint64_t index) const noexcept {
+// Places an entry of bucket `index` in `next`: in its second bucket there, if `index` is the second
+// of its buckets now, or else in another one of its buckets.
+bool SlotCache::place_as_before(Table& next, Slot entry, uint64_t index) const noexcept {
   const Buckets now = buckets_of(entry.hash, table_.buckets);
-  unsigned i = 0;
-  while (i + 1 < options_.hashes && now.at[i] != index) {
-    ++i;
+  const Buckets then = buckets_of(entry.hash, next.buckets);
+  unsigned same = 0;
+  while (same + 1 < options_.hashes && now.at[same] != index) {
+    ++same;
   }
-  return buckets_of(entry.hash, next.buckets).at[i];
+  bool placed = place_in(next, then.at[same], entry);
+  for (unsigned i = 0; i < options_.hashes && !placed; ++i) {
+    placed = i != same && place_in(next, then.at[i], entry);
+  }
+  return placed;
 }
 
 // Inserts an entry along a path to an empty slot. Returns false, and changes nothing, if it finds
@@ -249,10 +262,12 @@ bool SlotCache::expand(const Table& table, Search& search, uint32_t parent) cons
   const Node node = search.nodes[parent];
   const Slot* const slots = bucket(table, node.bucket);
   Buckets others[kMaxWays];  // first all, so that their memory comes at one time
+  const unsigned count = options_.hashes == 2 ? 1 : options_.hashes;
   for (unsigned way = 0; way < options_.ways; ++way) {
-    others[way] = buckets_of(slots[way].hash, table.buckets);
-    for (unsigned i = 0; i < options_.hashes; ++i) {
-      __builtin_prefetch(bucket(table, others[way].at[i]));
+    Buckets& all = others[way] = buckets_of(slots[way].hash, table.buckets);
+    all.at[0] ^= count == 1 ? all.at[1] ^ node.bucket : 0;  // of two buckets, only the other one
+    for (unsigned i = 0; i < count; ++i) {
+      __builtin_prefetch(bucket(table, all.at[i]));
     }
   }
   const uint32_t before = node.parent == kNoParent ? node.bucket : search.nodes[node.parent].bucket;
@@ -260,7 +275,7 @@ bool SlotCache::expand(const Table& table, Search& search, uint32_t parent) cons
     if (way > 0 && slots[way].hash == slots[way - 1].hash) {
       continue;  // leads to the same buckets
     }
-    for (unsigned i = 0; i < options_.hashes; ++i) {
+    for (unsigned i = 0; i < count; ++i) {
       const uint32_t other = others[way].at[i];
       const bool root = std::any_of(search.nodes, search.nodes + options_.hashes,
                                     [&](const Node& first) { return first.bucket == other; });
@@ -324,9 +339,8 @@ void SlotCache::rehash(uint64_t buckets) {
   std::vector<uint64_t> placed;
   for (uint64_t i = 0; i < slots(); ++i) {
     const Slot entry = table_.slots[i];
-    if (entry.position != 0 &&
-        !place_in(table, successor(table, entry, i / options_.ways), entry) &&
-        !place(table, entry) && !relocate(table, entry)) {
+    if (entry.position != 0 && !place_as_before(table, entry, i / options_.ways) &&
+        !relocate(table, entry)) {
       homeless.insert(packed(entry.hash, entry.position));
     }
   }

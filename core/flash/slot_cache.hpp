@@ -193,7 +193,7 @@ class SlotCache {
   void prefetch(const Table& table, uint32_t hash) const noexcept;
   bool place(Table& table, Slot entry) const noexcept;
   bool place_in(Table& table, uint64_t index, Slot entry) const noexcept;
-  uint32_t successor(const Table& next, Slot entry, uint64_t index) const noexcept;
+  bool place_as_before(Table& next, Slot entry, uint64_t index) const noexcept;
   bool relocate(Table& table, Slot entry) noexcept;
   bool expand(const Table& table, Search& search, uint32_t parent) const noexcept;
   void move_along(Table& table, const Search& search, Slot entry) noexcept;

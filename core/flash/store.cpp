@@ -181,19 +181,29 @@ Status FlashStore::read_value(const FlashEntry& entry, const FlashLoadedRecord& 
   value.clear();
   value.reserve(std::min<uint64_t>(entry.value_bytes, geometry().size_bytes()));
   value.assign(head.value.begin(), head.value.end());
-  uint32_t next = entry.position + head.header.units(state_.layout.unit_bytes());
+  const uint32_t unit_bytes = state_.layout.unit_bytes();
+  const FlashPieces cut = state_.layout.pieces();
+  uint32_t next = log_.position_after(entry.position, head.header.units(unit_bytes));
+  uint32_t told = next;   // the device knows that the parts from here on
+  uint32_t ready = next;  // to here are read
   while (value.size() < entry.value_bytes) {
-    FlashLoadedRecord part;
     const auto offset = static_cast<uint32_t>(value.size());
-    CUCKOO_ASSIGN_OR_RETURN(const bool follows, log_.load_part(next, entry.lsn, offset,
-                                                               entry.value_bytes - offset, part));
+    const uint64_t rest = entry.value_bytes - offset;
+    if (next < told || next >= ready) {
+      told = next;
+      CUCKOO_ASSIGN_OR_RETURN(ready, log_.will_load(next, (rest / cut.part_bytes() + 1) *
+                                                              cut.part_units(cut.part_bytes())));
+    }
+    FlashLoadedRecord part;
+    CUCKOO_ASSIGN_OR_RETURN(const bool follows,
+                            log_.load_part(next, entry.lsn, offset, rest, part));
     if (follows) {
       ++state_.now.stats.record_reads;
     } else {
       CUCKOO_ASSIGN_OR_RETURN(next, load_part(entry.lsn, offset, part));
     }
-    next += part.header.units(state_.layout.unit_bytes());
-    if (part.value.empty() || part.value.size() > entry.value_bytes - value.size()) {
+    next = log_.position_after(next, part.header.units(unit_bytes));
+    if (part.value.empty() || part.value.size() > rest) {
       return corrupt("a part of the value with seq " + std::to_string(entry.lsn) +
                      " has a wrong length");
     }

@@ -140,6 +140,14 @@ Result<std::span<const std::byte>> FlashPages::content_of(int64_t id,
   return content;
 }
 
+// Makes the page of a row, after it verified the row.
+Status FlashPages::decode(int64_t id, std::span<const std::byte> row, OwnedPage& page) {
+  CUCKOO_TRY(content_of(id, row).take_status());
+  page = make_page(static_cast<uint64_t>(id), true);
+  std::memcpy(page->row(), row.data(), row.size());
+  return {};
+}
+
 Result<FlashPages::Page*> FlashPages::load(uint64_t index) {
   if (Page* const page = find(index); page != nullptr) {
     page->used = true;
@@ -147,12 +155,8 @@ Result<FlashPages::Page*> FlashPages::load(uint64_t index) {
   }
   OwnedPage loaded;
   const auto id = static_cast<int64_t>(index);
-  Status read = store_.pages().read(id, id, [&](int64_t, std::span<const std::byte> row) -> Status {
-    CUCKOO_TRY(content_of(id, row).take_status());
-    loaded = make_page(index, true);
-    std::memcpy(loaded->row(), row.data(), row.size());
-    return {};
-  });
+  Status read = store_.pages().read(
+      id, id, [&](int64_t, std::span<const std::byte> row) { return decode(id, row, loaded); });
   if (!read.ok() && read.error().code == ErrorCode::kCorrupt) {
     return restore(index, std::move(read));
   }
@@ -278,6 +282,31 @@ Status FlashPages::read(uint64_t address, std::span<std::byte> out) {
     out = out.subspan(piece.size);
   }
   return {};
+}
+
+// Loads the pages of several rows by one statement. The read of a damaged one gives the error.
+Status FlashPages::will_read(uint64_t address, uint64_t bytes) {
+  uint64_t first = address / page_bytes_;
+  uint64_t last = bytes == 0 ? first : (address + bytes - 1) / page_bytes_;
+  while (first < last && find(first) != nullptr) {
+    ++first;
+  }
+  while (last > first && find(last) != nullptr) {
+    --last;
+  }
+  if (first == last) {
+    return {};
+  }
+  Status read = store_.pages().read(
+      static_cast<int64_t>(first), static_cast<int64_t>(last),
+      [&](int64_t id, std::span<const std::byte> row) -> Status {
+        OwnedPage loaded;
+        if (find(static_cast<uint64_t>(id)) == nullptr && decode(id, row, loaded).ok()) {
+          keep(std::move(loaded));
+        }
+        return {};
+      });
+  return read.ok() || read.error().code != ErrorCode::kCorrupt ? std::move(read) : Status();
 }
 
 void FlashPages::change(Page* page) {

@@ -53,6 +53,7 @@ class FlashPages final : public FlashDevice {
   }
   void set_blocks(uint32_t blocks);  // changes the device's size; every page must lie within it
   Status read(uint64_t address, std::span<std::byte> out) override;
+  Status will_read(uint64_t address, uint64_t bytes) override;
   Status program(uint64_t address, std::span<const std::byte> units) override;
   Status erase(uint32_t block) override;
   bool erase_fails(uint32_t block, uint32_t erases) const noexcept override {
@@ -155,6 +156,7 @@ class FlashPages final : public FlashDevice {
   Result<std::span<const std::byte>> content_of(int64_t id, std::span<const std::byte> row) const;
   // Returns the page, or null if it has no row and is not in memory.
   Result<Page*> load(uint64_t index);
+  Status decode(int64_t id, std::span<const std::byte> row, OwnedPage& page);
   Result<Page*> load_or_make(uint64_t index);
   Result<Page*> load_to_write(uint64_t index);
   enum class Damaged { kRefuse, kPassOver };

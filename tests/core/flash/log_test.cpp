@@ -94,6 +94,26 @@ TEST_P(FlashLogTest, I3_a_part_is_loaded_only_if_it_is_that_one) {
   EXPECT_FALSE(must(log.load_part(last, 7, 768, 8, part))) << "damaged";
 }
 
+TEST_P(FlashLogTest, after_a_full_block_the_log_goes_on_in_the_next_one) {
+  parts.fill_block("filler");  // the next block is one that the format reserved
+  const FlashLogRecord one = parts.put("a", "1");
+  const uint32_t units = one.header.units(16);
+  EXPECT_EQ(log.position_after(one.position, units), one.position + units);
+  EXPECT_EQ(must(log.will_load(one.position, units)), one.position + units);
+  const uint32_t first = parts.fill_block("key");
+  const uint32_t second = state.now.streams.hot.block;
+  ASSERT_EQ(second, first + 1);
+  const auto used = [&](uint32_t block) { return state.blocks.at(block).used_units; };
+  const uint32_t last = state.layout.position(first, used(first) - units);
+  EXPECT_EQ(log.position_after(last, units), state.layout.position(second, kFlashHeaderUnits));
+  const uint32_t end = state.layout.position(second, used(second));
+  EXPECT_EQ(log.position_after(end - units, units), end);
+  EXPECT_EQ(must(log.will_load(one.position, 1000)), end) << "there is no more";
+  EXPECT_EQ(must(log.will_load(last, units + 1)),
+            state.layout.position(second, kFlashHeaderUnits + 1));
+  EXPECT_EQ(must(log.will_load(end, 1)), end);
+}
+
 TEST_P(FlashLogTest, scans_an_image_as_it_scans_the_device) {
   const FlashLogRecord record = parts.put("a key", "value");
   const uint32_t block = state.layout.locate(record.position).block;

@@ -367,6 +367,23 @@ TEST_F(FlashPageDamage, of_a_long_value_hides_no_later_row) {
   }
 }
 
+// The pages of a long value are loaded together.
+TEST_F(FlashPageDamage, in_the_middle_of_a_long_value_is_the_error_of_that_value) {
+  std::string page;
+  {
+    QuickDatabase db(good);
+    db.run(
+        "INSERT INTO kv VALUES ('before', 1), ('long', zeroblob(30000)), ('after', 2);"
+        "INSERT INTO kv(kv) VALUES ('collect')");
+    page = db.text("SELECT sector * 1024 / 4032 - 2 FROM kv WHERE name = 'after'");
+  }
+  damage(page);
+  QuickDatabase db(bad);
+  db.refuses("SELECT doc FROM kv WHERE name = 'long'", SQLITE_CORRUPT_VTAB,
+             {"the row with the key 'long' is damaged: page row " + page + ": a wrong checksum"});
+  db.gives("SELECT doc FROM kv WHERE name IN ('before', 'after') ORDER BY doc", "1,2");
+}
+
 TEST_F(FlashPageDamage, of_a_row_that_is_gone_ends_with_clear) {
   copy_over(good, bad);
   QuickDatabase(bad).run("DELETE FROM kv_pages WHERE id = {}", page_of_rows());
