@@ -12,8 +12,7 @@
 #include "tests/support/database.hpp"
 #include "tests/support/source_tree.hpp"
 
-namespace cuckoo::test {
-namespace sql_cases {
+namespace cuckoo::test::sql_cases {
 namespace {
 
 struct Line {
@@ -380,5 +379,4 @@ const bool registered = [] {
 }();
 
 }  // namespace
-}  // namespace sql_cases
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::sql_cases

@@ -2,8 +2,7 @@
 
 #include "tests/support/core_samples.hpp"
 
-namespace cuckoo {
-namespace base_checksum_test {
+namespace cuckoo::base_checksum_test {
 namespace {
 
 using Crc = uint32_t (*)(std::span<const std::byte>, uint32_t) noexcept;
@@ -76,5 +75,4 @@ INSTANTIATE_TEST_SUITE_P(Paths, Checksum, testing::Values(&crc32c, &crc32c_porta
                          [](const auto& info) { return info.index == 0 ? "fastest" : "portable"; });
 
 }  // namespace
-}  // namespace base_checksum_test
-}  // namespace cuckoo
+}  // namespace cuckoo::base_checksum_test

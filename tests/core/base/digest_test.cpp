@@ -6,8 +6,7 @@
 
 #include "core/base/bytes.hpp"
 
-namespace cuckoo {
-namespace base_digest_test {
+namespace cuckoo::base_digest_test {
 namespace {
 
 std::string digest(Digester& digester, DigestKind kind, const std::string& text) {
@@ -62,5 +61,4 @@ TEST(Hex, is_undone_and_nothing_else_is_taken_I2) {
 }
 
 }  // namespace
-}  // namespace base_digest_test
-}  // namespace cuckoo
+}  // namespace cuckoo::base_digest_test

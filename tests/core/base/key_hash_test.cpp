@@ -6,8 +6,7 @@
 
 #include "tests/support/core_samples.hpp"
 
-namespace cuckoo {
-namespace base_key_hash_test {
+namespace cuckoo::base_key_hash_test {
 namespace {
 
 constexpr uint64_t kSeed = 0x0123456789ABCDEF;
@@ -97,5 +96,4 @@ TEST(KeyHash, I3_hashes_are_what_they_always_were) {
 }
 
 }  // namespace
-}  // namespace base_key_hash_test
-}  // namespace cuckoo
+}  // namespace cuckoo::base_key_hash_test

@@ -14,8 +14,7 @@
 #include <sstream>
 #include <string>
 
-namespace cuckoo {
-namespace base_large_memory_test {
+namespace cuckoo::base_large_memory_test {
 namespace {
 
 TEST(LargeMemory, I1_is_memory_whatever_its_size) {
@@ -87,5 +86,4 @@ TEST(LargeMemory, asks_for_large_pages_inside_of_the_array_and_I2_nowhere_else) 
 #endif
 
 }  // namespace
-}  // namespace base_large_memory_test
-}  // namespace cuckoo
+}  // namespace cuckoo::base_large_memory_test

@@ -4,8 +4,7 @@
 
 #include <mutex>
 
-namespace cuckoo::test {
-namespace base_lasting_test {
+namespace cuckoo::test::base_lasting_test {
 namespace {
 
 int made = 0;
@@ -41,5 +40,4 @@ TEST(Lasting, is_made_by_the_compiler_where_the_constructor_is_constexpr) {
 #endif
 
 }  // namespace
-}  // namespace base_lasting_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::base_lasting_test

@@ -4,8 +4,7 @@
 
 #include "tests/core/base/unmix64.hpp"
 
-namespace cuckoo {
-namespace base_mix_test {
+namespace cuckoo::base_mix_test {
 namespace {
 
 using test::unmix64;
@@ -26,5 +25,4 @@ TEST(Mix64, is_the_finalizer_of_SplitMix64) {
 }
 
 }  // namespace
-}  // namespace base_mix_test
-}  // namespace cuckoo
+}  // namespace cuckoo::base_mix_test

@@ -2,8 +2,7 @@
 
 #include "tests/support/core_samples.hpp"
 
-namespace cuckoo {
-namespace base_page_row_test {
+namespace cuckoo::base_page_row_test {
 namespace {
 
 Bytes content_of(size_t size, uint64_t seed) {
@@ -74,5 +73,4 @@ TEST(PageRow, stored_bytes_are_what_they_always_were) {
 }
 
 }  // namespace
-}  // namespace base_page_row_test
-}  // namespace cuckoo
+}  // namespace cuckoo::base_page_row_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cuckoo {
-namespace base_page_size_test {
+namespace cuckoo::base_page_size_test {
 namespace {
 
 TEST(PageSize, row_fills_its_database_page_to_the_next_64_bytes) {
@@ -47,5 +46,4 @@ TEST(PageSize, as_many_rows_share_a_database_page_as_fit) {
 }
 
 }  // namespace
-}  // namespace base_page_size_test
-}  // namespace cuckoo
+}  // namespace cuckoo::base_page_size_test

@@ -7,8 +7,7 @@
 
 #include "core/base/shared_buffer.hpp"
 
-namespace cuckoo {
-namespace base_pages_test {
+namespace cuckoo::base_pages_test {
 namespace {
 
 constexpr uint32_t kBytes = 128;
@@ -297,5 +296,4 @@ TEST(PageSet, memory_counts_every_page) {
 }
 
 }  // namespace
-}  // namespace base_pages_test
-}  // namespace cuckoo
+}  // namespace cuckoo::base_pages_test

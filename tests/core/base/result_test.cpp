@@ -7,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace cuckoo {
-namespace base_result_test {
+namespace cuckoo::base_result_test {
 namespace {
 
 Result<std::vector<std::string>> two() { return std::vector<std::string>{"a", "b"}; }
@@ -44,5 +43,4 @@ TEST(Result, neither_value_nor_error_is_undefined) {
 }
 
 }  // namespace
-}  // namespace base_result_test
-}  // namespace cuckoo
+}  // namespace cuckoo::base_result_test

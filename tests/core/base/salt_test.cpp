@@ -5,8 +5,7 @@
 #include <bit>
 #include <thread>
 
-namespace cuckoo {
-namespace base_salt_test {
+namespace cuckoo::base_salt_test {
 namespace {
 
 TEST(ProcessSalt, is_the_same_in_all_threads) {
@@ -22,5 +21,4 @@ TEST(ProcessSalt, is_as_random_bits_are) {
 }
 
 }  // namespace
-}  // namespace base_salt_test
-}  // namespace cuckoo
+}  // namespace cuckoo::base_salt_test

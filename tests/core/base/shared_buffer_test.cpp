@@ -7,8 +7,7 @@
 #include "tests/support/core_samples.hpp"
 #include "tests/support/threads.hpp"
 
-namespace cuckoo {
-namespace base_shared_buffer_test {
+namespace cuckoo::base_shared_buffer_test {
 namespace {
 
 // Makes a buffer that nobody shares yet, and fills it with words computed from `number`.
@@ -168,5 +167,4 @@ TEST(SharedBuffer, threads_share_change_and_release) {
 }
 
 }  // namespace
-}  // namespace base_shared_buffer_test
-}  // namespace cuckoo
+}  // namespace cuckoo::base_shared_buffer_test

@@ -5,8 +5,7 @@
 #include <cmath>
 #include <random>
 
-namespace cuckoo {
-namespace base_uint128_test {
+namespace cuckoo::base_uint128_test {
 namespace {
 
 constexpr TwoWords wide(uint64_t high, uint64_t low) { return TwoWords(high) << 64 | low; }
@@ -62,5 +61,4 @@ TEST(TwoWords, do_what_the_built_in_numbers_do_I1) {
 #endif
 
 }  // namespace
-}  // namespace base_uint128_test
-}  // namespace cuckoo
+}  // namespace cuckoo::base_uint128_test

@@ -4,8 +4,7 @@
 
 #include "tests/core/filter/bloom_samples.hpp"
 
-namespace cuckoo {
-namespace filter_bloom_block_test {
+namespace cuckoo::filter_bloom_block_test {
 namespace {
 
 using BlockBytes = std::array<std::byte, 64 + 7>;  // room to begin anywhere
@@ -175,5 +174,4 @@ TEST(BlockedBloom, ascending_hashes_walk_through_the_first_segment_in_order) {
 }
 
 }  // namespace
-}  // namespace filter_bloom_block_test
-}  // namespace cuckoo
+}  // namespace cuckoo::filter_bloom_block_test

@@ -1,8 +1,7 @@
 // The counting layout of core/filter/bloom_filter.hpp: core/filter/bloom_counters.cpp.
 #include "tests/core/filter/bloom_samples.hpp"
 
-namespace cuckoo {
-namespace filter_bloom_counters_test {
+namespace cuckoo::filter_bloom_counters_test {
 namespace {
 
 using Answer = Filter::Answer;
@@ -204,5 +203,4 @@ TEST(CountingBloom, I4_check_wants_one_overflow_entry_for_each_counter_of_15) {
 }
 
 }  // namespace
-}  // namespace filter_bloom_counters_test
-}  // namespace cuckoo
+}  // namespace cuckoo::filter_bloom_counters_test

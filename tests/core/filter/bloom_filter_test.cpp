@@ -5,8 +5,7 @@
 
 #include "tests/core/filter/bloom_samples.hpp"
 
-namespace cuckoo {
-namespace filter_bloom_filter_test {
+namespace cuckoo::filter_bloom_filter_test {
 namespace {
 
 using Answer = Filter::Answer;
@@ -428,5 +427,4 @@ TEST(BloomFilter, tells_its_size) {
 }
 
 }  // namespace
-}  // namespace filter_bloom_filter_test
-}  // namespace cuckoo
+}  // namespace cuckoo::filter_bloom_filter_test

@@ -5,8 +5,7 @@
 
 #include "tests/core/filter/bloom_samples.hpp"
 
-namespace cuckoo {
-namespace filter_bloom_sizing_test {
+namespace cuckoo::filter_bloom_sizing_test {
 namespace {
 
 constexpr FilterKind kKinds[] = {FilterKind::kBloom, FilterKind::kBlockedBloom,
@@ -488,5 +487,4 @@ TEST(CellsReach, deviations_are_those_of_the_estimate) {
 }
 
 }  // namespace
-}  // namespace filter_bloom_sizing_test
-}  // namespace cuckoo
+}  // namespace cuckoo::filter_bloom_sizing_test

@@ -3,8 +3,7 @@
 #include "core/base/pages.hpp"
 #include "tests/support/core_samples.hpp"
 
-namespace cuckoo {
-namespace filter_bucket_bits_test {
+namespace cuckoo::filter_bucket_bits_test {
 namespace {
 
 constexpr size_t kBucketPageBytes = 192;
@@ -80,5 +79,4 @@ TEST(BucketBits, hold_says_which_fingerprints_are_in_two_buckets) {
 }
 
 }  // namespace
-}  // namespace filter_bucket_bits_test
-}  // namespace cuckoo
+}  // namespace cuckoo::filter_bucket_bits_test

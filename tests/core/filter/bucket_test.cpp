@@ -2,8 +2,7 @@
 
 #include "tests/support/core_samples.hpp"
 
-namespace cuckoo {
-namespace filter_bucket_test {
+namespace cuckoo::filter_bucket_test {
 namespace {
 
 // These functions decode a bucket as its bits are defined, with no care for speed.
@@ -212,5 +211,4 @@ TEST(LaneTest, equal_highs_finds_exactly_the_equal_bytes) {
 }
 
 }  // namespace
-}  // namespace filter_bucket_test
-}  // namespace cuckoo
+}  // namespace cuckoo::filter_bucket_test

@@ -7,8 +7,7 @@
 
 #include "tests/core/base/unmix64.hpp"
 
-namespace cuckoo {
-namespace filter_cell_counts_test {
+namespace cuckoo::filter_cell_counts_test {
 namespace {
 
 TEST(CellCounts, I1_I2_behaves_as_a_map_without_zeros) {
@@ -68,5 +67,4 @@ TEST(CellCounts, I4_cells_that_were_made_to_crowd_do_not) {
 }
 
 }  // namespace
-}  // namespace filter_cell_counts_test
-}  // namespace cuckoo
+}  // namespace cuckoo::filter_cell_counts_test

@@ -3,8 +3,7 @@
 #include "core/filter/sizing.hpp"
 #include "tests/support/core_samples.hpp"
 
-namespace cuckoo {
-namespace filter_cell_layout_test {
+namespace cuckoo::filter_cell_layout_test {
 namespace {
 
 struct Sample {
@@ -234,5 +233,4 @@ TEST(CopyCells, another_geometry_is_refused) {
 }
 
 }  // namespace
-}  // namespace filter_cell_layout_test
-}  // namespace cuckoo
+}  // namespace cuckoo::filter_cell_layout_test

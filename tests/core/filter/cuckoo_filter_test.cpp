@@ -5,8 +5,7 @@
 
 #include "tests/core/filter/cuckoo_samples.hpp"
 
-namespace cuckoo {
-namespace filter_cuckoo_filter_test {
+namespace cuckoo::filter_cuckoo_filter_test {
 namespace {
 
 constexpr double kRates[] = {0.25, 0.03, 0.01, 0.001, 1e-4, 1e-6, kMinRate};
@@ -543,5 +542,4 @@ TEST(CuckooCheck, finds_a_wrong_count_an_unsorted_bucket_and_a_bad_overflow_cell
 }
 
 }  // namespace
-}  // namespace filter_cuckoo_filter_test
-}  // namespace cuckoo
+}  // namespace cuckoo::filter_cuckoo_filter_test

@@ -4,8 +4,7 @@
 #include "tests/core/filter/cuckoo_samples.hpp"
 #include "tests/core/filter/kinds.hpp"
 
-namespace cuckoo {
-namespace filter_cuckoo_overflow_test {
+namespace cuckoo::filter_cuckoo_overflow_test {
 namespace {
 
 TEST(CuckooOverflow, keys_with_copies_overflow_where_there_is_no_room_and_nowhere_else) {
@@ -89,5 +88,4 @@ TEST(CuckooOverflow, searches_are_given_up_soon_where_many_found_nothing) {
 }
 
 }  // namespace
-}  // namespace filter_cuckoo_overflow_test
-}  // namespace cuckoo
+}  // namespace cuckoo::filter_cuckoo_overflow_test

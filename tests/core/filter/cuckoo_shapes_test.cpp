@@ -3,8 +3,7 @@
 #include "core/filter/cuckoo_filter.hpp"
 #include "tests/core/filter/cuckoo_samples.hpp"
 
-namespace cuckoo {
-namespace filter_cuckoo_shapes_test {
+namespace cuckoo::filter_cuckoo_shapes_test {
 namespace {
 
 using Answer = Filter::Answer;
@@ -246,5 +245,4 @@ TEST(CuckooInsert, both_ways_leave_the_same_bytes_in_unsorted_buckets) {
 }
 
 }  // namespace
-}  // namespace filter_cuckoo_shapes_test
-}  // namespace cuckoo
+}  // namespace cuckoo::filter_cuckoo_shapes_test

@@ -8,8 +8,7 @@
 #include "core/filter/sizing.hpp"
 #include "tests/core/filter/kinds.hpp"
 
-namespace cuckoo {
-namespace filter_factory_test {
+namespace cuckoo::filter_factory_test {
 namespace {
 
 bool is_logged(FilterKind kind) { return !traits_of(kind).pairs; }
@@ -238,5 +237,4 @@ TEST(FilterSpec, sizes_are_those_of_the_kind) {
 }
 
 }  // namespace
-}  // namespace filter_factory_test
-}  // namespace cuckoo
+}  // namespace cuckoo::filter_factory_test

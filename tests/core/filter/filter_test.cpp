@@ -5,8 +5,7 @@
 
 #include "tests/core/filter/kinds.hpp"
 
-namespace cuckoo {
-namespace filter_filter_test {
+namespace cuckoo::filter_filter_test {
 namespace {
 
 class Filters : public ::testing::TestWithParam<FilterKind> {
@@ -319,5 +318,4 @@ TEST_P(Filters, full_and_outgrown_are_told_by_keys) {
 }
 
 }  // namespace
-}  // namespace filter_filter_test
-}  // namespace cuckoo
+}  // namespace cuckoo::filter_filter_test

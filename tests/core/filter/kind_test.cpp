@@ -6,8 +6,7 @@
 #include <set>
 #include <string>
 
-namespace cuckoo {
-namespace filter_kind_test {
+namespace cuckoo::filter_kind_test {
 namespace {
 
 TEST(FilterKinds, are_numbered_from_1_without_a_gap) {
@@ -38,5 +37,4 @@ TEST(FilterKinds, have_traits_that_fit_together) {
 }
 
 }  // namespace
-}  // namespace filter_kind_test
-}  // namespace cuckoo
+}  // namespace cuckoo::filter_kind_test

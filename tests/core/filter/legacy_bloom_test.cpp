@@ -7,8 +7,7 @@
 
 #include "tests/core/filter/bloom_samples.hpp"
 
-namespace cuckoo {
-namespace filter_legacy_bloom_test {
+namespace cuckoo::filter_legacy_bloom_test {
 namespace {
 
 using Answer = Filter::Answer;
@@ -304,5 +303,4 @@ TEST(LegacyFile, refuses_to_write_what_does_not_fit) {
 }
 
 }  // namespace
-}  // namespace filter_legacy_bloom_test
-}  // namespace cuckoo
+}  // namespace cuckoo::filter_legacy_bloom_test

@@ -3,8 +3,7 @@
 #include "tests/support/core_samples.hpp"
 #include "tests/support/names.hpp"
 
-namespace cuckoo {
-namespace filter_overflow_table_test {
+namespace cuckoo::filter_overflow_table_test {
 namespace {
 
 // Some runs have so few cells that most come again, others so many that the table grows.
@@ -87,5 +86,4 @@ TEST(OverflowTable, I2_digest_tells_cells_and_counts_apart) {
 }
 
 }  // namespace
-}  // namespace filter_overflow_table_test
-}  // namespace cuckoo
+}  // namespace cuckoo::filter_overflow_table_test

@@ -5,8 +5,7 @@
 
 #include "tests/support/status.hpp"
 
-namespace cuckoo {
-namespace filter_sizing_test {
+namespace cuckoo::filter_sizing_test {
 namespace {
 
 constexpr double kRates[] = {0.25, 0.1, 0.03, 0.01, 0.003, 0.001, 1e-4, 1e-5, 1e-6, 1e-8, kMinRate};
@@ -159,5 +158,4 @@ TEST(CuckooSizing, fingerprint_bits_give_that_many_fingerprints) {
 }
 
 }  // namespace
-}  // namespace filter_sizing_test
-}  // namespace cuckoo
+}  // namespace cuckoo::filter_sizing_test

@@ -4,8 +4,7 @@
 
 #include "tests/core/library/flash_samples.hpp"
 
-namespace cuckoo::test {
-namespace library_file_device_test {
+namespace cuckoo::test::library_file_device_test {
 namespace {
 
 void damage(const std::string& path, std::streamoff at, char byte) {
@@ -117,5 +116,4 @@ TEST(FileDevice, is_open_once_only) {
 }
 
 }  // namespace
-}  // namespace library_file_device_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::library_file_device_test

@@ -29,8 +29,7 @@ cuckoo::Key cuckoo_key(const Url& url) { return url.text(); }
 
 }  // namespace url
 
-namespace cuckoo {
-namespace library_key_test {
+namespace cuckoo::library_key_test {
 namespace {
 
 constexpr uint64_t kSeed = 7;
@@ -104,5 +103,4 @@ TEST(Key, has_the_value_that_it_was_made_of) {
 }
 
 }  // namespace
-}  // namespace library_key_test
-}  // namespace cuckoo
+}  // namespace cuckoo::library_key_test

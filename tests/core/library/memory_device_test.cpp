@@ -1,7 +1,6 @@
 #include "tests/core/library/flash_samples.hpp"
 
-namespace cuckoo::test {
-namespace library_memory_device_test {
+namespace cuckoo::test::library_memory_device_test {
 namespace {
 
 TEST(MemoryDevice, D1_gives_what_was_programmed_and_FF_elsewhere) {
@@ -34,5 +33,4 @@ TEST(MemoryDevice, D5_refuses_what_is_not_on_it) {
 }
 
 }  // namespace
-}  // namespace library_memory_device_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::library_memory_device_test

@@ -6,8 +6,7 @@
 #include "core/segments/image.hpp"
 #include "tests/support/status.hpp"
 
-namespace cuckoo {
-namespace library_memory_filter_test {
+namespace cuckoo::library_memory_filter_test {
 namespace {
 
 constexpr std::array kKinds = {FilterKind::kCuckoo};
@@ -64,5 +63,4 @@ TEST(MemoryFilter, I4_takes_nothing_that_is_no_image) {
 }
 
 }  // namespace
-}  // namespace library_memory_filter_test
-}  // namespace cuckoo
+}  // namespace cuckoo::library_memory_filter_test

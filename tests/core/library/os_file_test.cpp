@@ -7,8 +7,7 @@
 
 #include "tests/core/library/flash_samples.hpp"
 
-namespace cuckoo::test {
-namespace library_os_file_test {
+namespace cuckoo::test::library_os_file_test {
 namespace {
 
 using Open = OsFile::Open;
@@ -129,5 +128,4 @@ TEST(OsFile, tells_that_the_disk_is_full) {
 #endif
 
 }  // namespace
-}  // namespace library_os_file_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::library_os_file_test

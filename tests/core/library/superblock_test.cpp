@@ -2,8 +2,7 @@
 
 #include "tests/core/library/flash_samples.hpp"
 
-namespace cuckoo::test {
-namespace library_superblock_test {
+namespace cuckoo::test::library_superblock_test {
 namespace {
 
 const FlashGeometry kGeometry = small_geometry();
@@ -50,5 +49,4 @@ TEST(Superblock, a_device_with_anything_on_it_is_not_blank) {
 }
 
 }  // namespace
-}  // namespace library_superblock_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::library_superblock_test

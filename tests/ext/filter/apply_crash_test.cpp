@@ -13,8 +13,7 @@
 #include "tests/support/share.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_apply_crash_test {
+namespace cuckoo::test::filter_apply_crash_test {
 namespace {
 
 // The default VFS's files, whose n-th write, truncation or sync is the process's last.
@@ -162,5 +161,4 @@ TEST_P(ApplyKilled, between_parts_leaves_before_or_after) {
 }
 
 }  // namespace
-}  // namespace filter_apply_crash_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_apply_crash_test

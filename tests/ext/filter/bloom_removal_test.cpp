@@ -2,8 +2,7 @@
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_bloom_removal_test {
+namespace cuckoo::test::filter_bloom_removal_test {
 namespace {
 
 std::string create(const std::string& options, const std::string& table = "f") {
@@ -98,5 +97,4 @@ TEST_F(Counting, without_growth_can_be_emptied_and_filled_again) {
 }
 
 }  // namespace
-}  // namespace filter_bloom_removal_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_bloom_removal_test

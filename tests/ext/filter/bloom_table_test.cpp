@@ -5,8 +5,7 @@
 
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_bloom_table_test {
+namespace cuckoo::test::filter_bloom_table_test {
 namespace {
 
 std::string create(const std::string& options, const std::string& table = "f") {
@@ -360,5 +359,4 @@ TEST(BloomTableRate, of_small_filters_holds) {
 }
 
 }  // namespace
-}  // namespace filter_bloom_table_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_bloom_table_test

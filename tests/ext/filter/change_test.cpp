@@ -1,8 +1,7 @@
 // INSERT, DELETE, UPDATE and the commands of a filter.
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_change_test {
+namespace cuckoo::test::filter_change_test {
 namespace {
 
 class Change : public testing::Test {
@@ -159,5 +158,4 @@ TEST(Duplicates, of_one_key_go_in_and_out_a_million_times) {
 }
 
 }  // namespace
-}  // namespace filter_change_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_change_test

@@ -10,8 +10,7 @@
 #include "tests/support/sql_samples.hpp"
 #include "tests/support/sql_script.hpp"
 
-namespace cuckoo::test {
-namespace filter_changes_model_test {
+namespace cuckoo::test::filter_changes_model_test {
 namespace {
 
 using Generations = std::deque<KeyBag>;  // newest first; a filter is a window of one
@@ -376,5 +375,4 @@ TEST(WindowChangesModel, copies_hold_what_their_origin_held) {
 }
 
 }  // namespace
-}  // namespace filter_changes_model_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_changes_model_test

@@ -4,8 +4,7 @@
 
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_changes_test {
+namespace cuckoo::test::filter_changes_test {
 namespace {
 
 std::string image_of(Database& db, const std::string& table, const std::string& what = "") {
@@ -597,5 +596,4 @@ TEST(ChangesBytes, equal_statements_leave_equal_rows) {
 }
 
 }  // namespace
-}  // namespace filter_changes_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_changes_test

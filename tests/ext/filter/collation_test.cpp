@@ -2,8 +2,7 @@
 // key, in every way to ask.
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_collation_test {
+namespace cuckoo::test::filter_collation_test {
 namespace {
 
 constexpr const char* kAll[] = {"BINARY", "NOCASE", "RTRIM"};
@@ -233,5 +232,4 @@ TEST(ReplacedCollation, of_a_key_is_refused_and_of_another_is_not) {
 }
 
 }  // namespace
-}  // namespace filter_collation_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_collation_test

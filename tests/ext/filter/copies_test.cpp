@@ -3,8 +3,7 @@
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_copies_test {
+namespace cuckoo::test::filter_copies_test {
 namespace {
 
 constexpr int kKeys = 3000;
@@ -88,5 +87,4 @@ TEST_P(Copies, from_a_source_a_merge_or_an_image_do_not_raise_the_rate) {
 }
 
 }  // namespace
-}  // namespace filter_copies_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_copies_test

@@ -1,8 +1,7 @@
 // The column count of INSERT and of the command 'delete': many occurrences at once.
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_count_test {
+namespace cuckoo::test::filter_count_test {
 namespace {
 
 constexpr const char* kMultisets[] = {"cuckoo_filter(key, seed = 1",
@@ -181,5 +180,4 @@ TEST_P(Counts, take_the_log_of_two_entries) {
 }
 
 }  // namespace
-}  // namespace filter_count_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_count_test

@@ -4,8 +4,7 @@
 
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_create_test {
+namespace cuckoo::test::filter_create_test {
 namespace {
 
 std::string create(const std::string& arguments, const std::string& name = "f") {
@@ -128,5 +127,4 @@ TEST(CreateArgument, that_is_empty_is_refused) {
 }
 
 }  // namespace
-}  // namespace filter_create_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_create_test

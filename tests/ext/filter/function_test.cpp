@@ -4,8 +4,7 @@
 #include "tests/support/extension_path.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_function_test {
+namespace cuckoo::test::filter_function_test {
 namespace {
 
 std::string create(const std::string& name, const std::string& arguments = "") {
@@ -470,5 +469,4 @@ TEST(Determinism, does_not_depend_on_what_is_in_memory) {
 }
 
 }  // namespace
-}  // namespace filter_function_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_function_test

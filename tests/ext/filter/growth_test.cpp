@@ -3,8 +3,7 @@
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_growth_test {
+namespace cuckoo::test::filter_growth_test {
 namespace {
 
 struct Kind {
@@ -368,5 +367,4 @@ TEST(GrowingFilter, holds_what_was_deleted_before_it_was_inserted) {
 }
 
 }  // namespace
-}  // namespace filter_growth_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_growth_test

@@ -6,8 +6,7 @@
 #include "tests/support/share.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_guard_columns_test {
+namespace cuckoo::test::filter_guard_columns_test {
 namespace {
 
 constexpr const char* kViews =
@@ -324,5 +323,4 @@ TEST_F(GuardColumns, asks_the_authorizer_for_every_column) {
 }
 
 }  // namespace
-}  // namespace filter_guard_columns_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_guard_columns_test

@@ -8,8 +8,7 @@
 #include "tests/support/sql_samples.hpp"
 #include "tests/support/sql_script.hpp"
 
-namespace cuckoo::test {
-namespace filter_guard_model_test {
+namespace cuckoo::test::filter_guard_model_test {
 namespace {
 
 constexpr int kQueries = 60;
@@ -423,5 +422,4 @@ TEST(GuardModel, gives_and_writes_what_the_table_does_by_keys_of_several_columns
 }
 
 }  // namespace
-}  // namespace filter_guard_model_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_guard_model_test

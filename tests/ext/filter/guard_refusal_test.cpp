@@ -1,8 +1,7 @@
 // filter_guard: what it refuses, with the text that names the cure, and that it can be dropped.
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_guard_refusal_test {
+namespace cuckoo::test::filter_guard_refusal_test {
 namespace {
 
 constexpr const char* kUsers =
@@ -421,5 +420,4 @@ TEST(GuardLost, says_that_pages_of_the_filter_are_damaged) {
 }
 
 }  // namespace
-}  // namespace filter_guard_refusal_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_guard_refusal_test

@@ -2,8 +2,7 @@
 #include "tests/support/sql_samples.hpp"
 #include "tests/support/sql_script.hpp"
 
-namespace cuckoo::test {
-namespace filter_guard_test {
+namespace cuckoo::test::filter_guard_test {
 namespace {
 
 constexpr const char* kUsers =
@@ -576,5 +575,4 @@ TEST_F(Guard, asks_for_untyped_keys_where_all_have_one_type) {
 }
 
 }  // namespace
-}  // namespace filter_guard_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_guard_test

@@ -12,8 +12,7 @@
 #include "tests/support/core_samples.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_hostile_message_test {
+namespace cuckoo::test::filter_hostile_message_test {
 namespace {
 
 using segments::MessageCut;
@@ -194,5 +193,4 @@ TEST_F(HostileMessage, of_another_format_is_refused_by_name) {
 }
 
 }  // namespace
-}  // namespace filter_hostile_message_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_hostile_message_test

@@ -10,8 +10,7 @@
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_image_function_test {
+namespace cuckoo::test::filter_image_function_test {
 namespace {
 
 // Runs one statement with the BLOB as its only parameter. Returns the code and the first column of
@@ -464,5 +463,4 @@ TEST_P(Hostile, random_bytes_are_errors) {
 }
 
 }  // namespace
-}  // namespace filter_image_function_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_image_function_test

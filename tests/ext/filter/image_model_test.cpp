@@ -6,8 +6,7 @@
 #include "tests/support/sql_samples.hpp"
 #include "tests/support/sql_script.hpp"
 
-namespace cuckoo::test {
-namespace filter_image_model_test {
+namespace cuckoo::test::filter_image_model_test {
 namespace {
 
 constexpr size_t kTables = 3;
@@ -234,5 +233,4 @@ class ImageScript : public Script {
 TEST(ImageModel, random_scripts_lose_no_key) { run_scripts<ImageScript>(120); }
 
 }  // namespace
-}  // namespace filter_image_model_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_image_model_test

@@ -8,8 +8,7 @@
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_image_test {
+namespace cuckoo::test::filter_image_test {
 namespace {
 
 std::string create(const std::string& module, const std::string& options,
@@ -664,5 +663,4 @@ TEST(ImageOfLargeFilter, that_holds_little_is_refused_at_once) {
 }
 
 }  // namespace
-}  // namespace filter_image_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_image_test

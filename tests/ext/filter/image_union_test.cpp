@@ -11,8 +11,7 @@
 #include "tests/support/sql_samples.hpp"
 #include "tests/support/sql_script.hpp"
 
-namespace cuckoo::test {
-namespace filter_image_union_test {
+namespace cuckoo::test::filter_image_union_test {
 namespace {
 
 constexpr const char* kBuilds[] = {"cuckoo_build", "bloom_build"};
@@ -420,5 +419,4 @@ TEST_F(UnionOf, too_long_a_result_is_refused_before_it_is_made) {
 }
 
 }  // namespace
-}  // namespace filter_image_union_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_image_union_test

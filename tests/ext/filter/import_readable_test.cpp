@@ -10,8 +10,7 @@
 #include "tests/support/blobs.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_import_readable_test {
+namespace cuckoo::test::filter_import_readable_test {
 namespace {
 
 // Puts the checksums right. If the header is not one of an image, nobody looks at them.
@@ -195,5 +194,4 @@ TEST_F(Import, of_very_many_copies_is_not_counted_one_by_one) {
 }
 
 }  // namespace
-}  // namespace filter_import_readable_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_import_readable_test

@@ -11,8 +11,7 @@
 #include "tests/support/sql_samples.hpp"
 #include "tests/support/sql_script.hpp"
 
-namespace cuckoo::test {
-namespace filter_join_order_test {
+namespace cuckoo::test::filter_join_order_test {
 namespace {
 
 // --- what is asked -------------------------------------------------------------------------------
@@ -557,5 +556,4 @@ TEST_P(Promised, other_joins_keep_their_order) {
 }
 
 }  // namespace
-}  // namespace filter_join_order_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_join_order_test

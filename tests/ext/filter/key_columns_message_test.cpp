@@ -2,8 +2,7 @@
 // together, and what is refused.
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_key_columns_message_test {
+namespace cuckoo::test::filter_key_columns_message_test {
 namespace {
 
 std::string create(const std::string& name, const std::string& columns,
@@ -103,5 +102,4 @@ TEST_F(KeyColumnsMessage, types_roll_back_and_are_forgotten_by_clear) {
 }
 
 }  // namespace
-}  // namespace filter_key_columns_message_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_key_columns_message_test

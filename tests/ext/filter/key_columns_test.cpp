@@ -2,8 +2,7 @@
 // what DELETE and UPDATE do.
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_key_columns_test {
+namespace cuckoo::test::filter_key_columns_test {
 namespace {
 
 constexpr char kColumns[] = "user_id INTEGER, item_id INTEGER";
@@ -329,5 +328,4 @@ TEST_F(KeyColumns, bloom_filters_and_windows_have_them) {
 }
 
 }  // namespace
-}  // namespace filter_key_columns_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_key_columns_test

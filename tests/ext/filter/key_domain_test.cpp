@@ -3,8 +3,7 @@
 // refused.
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_key_domain_test {
+namespace cuckoo::test::filter_key_domain_test {
 namespace {
 
 const std::vector<std::string> kColumns = split(
@@ -107,5 +106,4 @@ TEST(KeyTypes, are_those_of_all_keys_since_the_filter_was_empty) {
 }
 
 }  // namespace
-}  // namespace filter_key_domain_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_key_domain_test

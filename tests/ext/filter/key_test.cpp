@@ -1,8 +1,7 @@
 // Which keys are equal: as SQLite would say of the stored values, with BINARY collation.
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_key_test {
+namespace cuckoo::test::filter_key_test {
 namespace {
 
 constexpr int kManyBits = 30;  // fingerprints so long that no test sees a false positive
@@ -111,5 +110,4 @@ TEST_F(KeyProbe, by_is_works_like_equals) {
 }
 
 }  // namespace
-}  // namespace filter_key_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_key_test

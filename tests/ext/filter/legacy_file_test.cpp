@@ -3,8 +3,7 @@
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_legacy_file_test {
+namespace cuckoo::test::filter_legacy_file_test {
 namespace {
 
 std::string texts(int64_t first, int64_t last) {
@@ -228,5 +227,4 @@ TEST(LegacyFile, of_any_bits_is_a_filter) {
 }
 
 }  // namespace
-}  // namespace filter_legacy_file_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_legacy_file_test

@@ -5,8 +5,7 @@
 
 #include "tests/support/blobs.hpp"
 
-namespace cuckoo::test {
-namespace filter_library_test {
+namespace cuckoo::test::filter_library_test {
 namespace {
 
 template <class Filter>
@@ -118,5 +117,4 @@ TEST(Library, refuses_images_of_other_keys_and_of_windows) {
 }
 
 }  // namespace
-}  // namespace filter_library_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_library_test

@@ -4,8 +4,7 @@
 #include "tests/support/script.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_overlap_test {
+namespace cuckoo::test::filter_overlap_test {
 namespace {
 
 // An image with any byte changed is refused.
@@ -73,5 +72,4 @@ TEST(OverlapModel, random_scripts_give_what_sets_share) {
 }
 
 }  // namespace
-}  // namespace filter_overlap_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_overlap_test

@@ -6,8 +6,7 @@
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_parts_test {
+namespace cuckoo::test::filter_parts_test {
 namespace {
 
 constexpr int kPartBytes = 6000;
@@ -419,5 +418,4 @@ TEST_F(Parts, of_a_sliding_window_lead_there) {
 }
 
 }  // namespace
-}  // namespace filter_parts_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_parts_test

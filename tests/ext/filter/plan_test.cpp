@@ -4,8 +4,7 @@
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_plan_test {
+namespace cuckoo::test::filter_plan_test {
 namespace {
 
 constexpr const char* kColumns =
@@ -232,5 +231,4 @@ TEST_F(FilterPlanTable, takes_no_memory_at_any_capacity) {
 }
 
 }  // namespace
-}  // namespace filter_plan_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_plan_test

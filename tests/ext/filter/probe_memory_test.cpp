@@ -6,8 +6,7 @@
 #include "tests/support/share.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_probe_memory_test {
+namespace cuckoo::test::filter_probe_memory_test {
 namespace {
 
 std::string keys_to(int last) {
@@ -49,5 +48,4 @@ TEST(ProbeMemory, I5_of_the_tail_a_look_up_without_memory_loses_no_key) {
 }
 
 }  // namespace
-}  // namespace filter_probe_memory_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_probe_memory_test

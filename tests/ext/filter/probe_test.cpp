@@ -2,8 +2,7 @@
 // words.
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_probe_test {
+namespace cuckoo::test::filter_probe_test {
 namespace {
 
 // seen: 'a', 'b' twice, 'c' three times. t: a … e and NULL, each with a number.
@@ -107,5 +106,4 @@ TEST_F(Probe, writes_nothing) {
 }
 
 }  // namespace
-}  // namespace filter_probe_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_probe_test

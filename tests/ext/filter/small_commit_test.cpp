@@ -2,8 +2,7 @@
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_small_commit_test {
+namespace cuckoo::test::filter_small_commit_test {
 namespace {
 
 class SmallCommit : public testing::TestWithParam<const char*> {
@@ -66,5 +65,4 @@ TEST_P(SmallCommit, writes_one_row_of_one_table) {
 }
 
 }  // namespace
-}  // namespace filter_small_commit_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_small_commit_test

@@ -4,8 +4,7 @@
 #include "tests/support/sql_samples.hpp"
 #include "tests/support/sql_script.hpp"
 
-namespace cuckoo::test {
-namespace filter_source_check_test {
+namespace cuckoo::test::filter_source_check_test {
 namespace {
 
 class SourceCheck : public testing::TestWithParam<const char*> {
@@ -166,5 +165,4 @@ TEST_P(SourceCheckOfTriggers, says_that_the_triggers_are_gone) {
 }
 
 }  // namespace
-}  // namespace filter_source_check_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_source_check_test

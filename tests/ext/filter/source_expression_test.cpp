@@ -3,8 +3,7 @@
 #include "tests/support/sql_samples.hpp"
 #include "tests/support/sql_script.hpp"
 
-namespace cuckoo::test {
-namespace filter_source_expression_test {
+namespace cuckoo::test::filter_source_expression_test {
 namespace {
 
 class SourceExpression : public testing::Test {
@@ -139,5 +138,4 @@ TEST_F(SourceExpression, of_the_clock_or_the_rowid_is_refused) {
 }
 
 }  // namespace
-}  // namespace filter_source_expression_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_source_expression_test

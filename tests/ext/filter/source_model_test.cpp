@@ -6,8 +6,7 @@
 
 #include "tests/support/sql_script.hpp"
 
-namespace cuckoo::test {
-namespace filter_source_model_test {
+namespace cuckoo::test::filter_source_model_test {
 namespace {
 
 // A table with an integer `id`, the source column `c`, and `d`, which triggers of the application
@@ -637,5 +636,4 @@ class SourceScript : public Script {
 TEST(SourceModel, random_scripts_lose_no_value) { run_scripts<SourceScript>(150); }
 
 }  // namespace
-}  // namespace filter_source_model_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_source_model_test

@@ -6,8 +6,7 @@
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_source_seal_test {
+namespace cuckoo::test::filter_source_seal_test {
 namespace {
 
 constexpr const char* kEvents[] = {"insert", "update", "delete"};
@@ -409,5 +408,4 @@ TEST_P(SourceSeal, works_in_defensive_mode) {
 }
 
 }  // namespace
-}  // namespace filter_source_seal_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_source_seal_test

@@ -3,8 +3,7 @@
 #include "tests/support/sql_samples.hpp"
 #include "tests/support/sql_script.hpp"
 
-namespace cuckoo::test {
-namespace filter_source_test {
+namespace cuckoo::test::filter_source_test {
 namespace {
 
 // --- loading ---------------------------------------------------------------------------------
@@ -324,5 +323,4 @@ TEST(SourceConfig, damage_is_never_silent) {
 }
 
 }  // namespace
-}  // namespace filter_source_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_source_test

@@ -6,8 +6,7 @@
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_source_trigger_test {
+namespace cuckoo::test::filter_source_trigger_test {
 namespace {
 
 class SourceTrigger : public testing::TestWithParam<const char*> {
@@ -570,5 +569,4 @@ TEST_P(SourceTrigger, of_several_connections_follow_one_another) {
 }
 
 }  // namespace
-}  // namespace filter_source_trigger_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_source_trigger_test

@@ -6,8 +6,7 @@
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_sparse_filter_test {
+namespace cuckoo::test::filter_sparse_filter_test {
 namespace {
 
 constexpr int64_t kEnough = 60'000'000;
@@ -156,5 +155,4 @@ TEST(SparseLegacyFilter, takes_memory_for_what_is_stored) {
 }
 
 }  // namespace
-}  // namespace filter_sparse_filter_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_sparse_filter_test

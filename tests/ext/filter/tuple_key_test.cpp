@@ -4,8 +4,7 @@
 #include "tests/support/share.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_tuple_key_test {
+namespace cuckoo::test::filter_tuple_key_test {
 namespace {
 
 using TupleKey = WithDatabase;
@@ -70,5 +69,4 @@ TEST_F(TupleKey, I3_a_look_up_takes_no_memory) {
 }
 
 }  // namespace
-}  // namespace filter_tuple_key_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_tuple_key_test

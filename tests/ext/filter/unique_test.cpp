@@ -5,8 +5,7 @@
 #include "tests/support/sql_samples.hpp"
 #include "tests/support/sql_script.hpp"
 
-namespace cuckoo::test {
-namespace filter_unique_test {
+namespace cuckoo::test::filter_unique_test {
 namespace {
 
 class Unique : public testing::TestWithParam<const char*> {
@@ -233,5 +232,4 @@ TEST_F(UniqueFilter, rebuilds_with_each_hash_once) {
 }
 
 }  // namespace
-}  // namespace filter_unique_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_unique_test

@@ -6,8 +6,7 @@
 #include "tests/support/sql_samples.hpp"
 #include "tests/support/sql_script.hpp"
 
-namespace cuckoo::test {
-namespace filter_unique_window_test {
+namespace cuckoo::test::filter_unique_window_test {
 namespace {
 
 constexpr const char* kKinds[] = {"cuckoo_filter(key, ", "bloom_filter(key, ",
@@ -247,5 +246,4 @@ class UniqueWindowScript : public Script {
 TEST(UniqueWindowModel, holds_each_key_in_one_generation) { run_scripts<UniqueWindowScript>(40); }
 
 }  // namespace
-}  // namespace filter_unique_window_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_unique_window_test

@@ -9,8 +9,7 @@
 #include "tests/support/share.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_waiting_test {
+namespace cuckoo::test::filter_waiting_test {
 namespace {
 
 // More than some of the filters were made for.
@@ -224,5 +223,4 @@ TEST(PendingLoad, are_not_lost_where_memory_runs_out) {
 }
 
 }  // namespace
-}  // namespace filter_waiting_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_waiting_test

@@ -12,8 +12,7 @@
 #include "tests/support/source_tree.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace filter_window_changes_test {
+namespace cuckoo::test::filter_window_changes_test {
 namespace {
 
 void rotate(Database& db, const std::string& table) {
@@ -359,5 +358,4 @@ TEST(WindowCost, of_a_copy_is_what_the_page_says) {
 }
 
 }  // namespace
-}  // namespace filter_window_changes_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_window_changes_test

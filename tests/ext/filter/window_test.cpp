@@ -9,8 +9,7 @@
 #include "tests/support/sql_samples.hpp"
 #include "tests/support/sql_script.hpp"
 
-namespace cuckoo::test {
-namespace filter_window_test {
+namespace cuckoo::test::filter_window_test {
 namespace {
 
 void rotate(Database& db) { db.run("INSERT INTO f(f) VALUES ('rotate')"); }
@@ -582,5 +581,4 @@ TEST_P(Window, random_scripts_agree_with_a_queue_of_sets) {
 }
 
 }  // namespace
-}  // namespace filter_window_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::filter_window_test

@@ -8,8 +8,7 @@
 #include "tests/support/extension_path.hpp"
 #include "tests/support/shared_library.hpp"
 
-namespace cuckoo::test {
-namespace sqlite_allocation_test {
+namespace cuckoo::test::sqlite_allocation_test {
 namespace {
 
 TEST(Allocation, types_get_their_alignment) {
@@ -114,5 +113,4 @@ TEST(Allocation, every_table_works_on_memory_that_is_aligned_to_8_bytes) {
 }
 
 }  // namespace
-}  // namespace sqlite_allocation_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::sqlite_allocation_test

@@ -4,8 +4,7 @@
 #include "tests/support/database.hpp"
 #include "tests/support/names.hpp"
 
-namespace cuckoo::test {
-namespace sqlite_utf16_test {
+namespace cuckoo::test::sqlite_utf16_test {
 namespace {
 
 class Utf16 : public testing::TestWithParam<const char*> {
@@ -197,5 +196,4 @@ TEST_P(Utf16, a_ring_refuses_the_name_of_a_node_that_it_would_change) {
 }
 
 }  // namespace
-}  // namespace sqlite_utf16_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::sqlite_utf16_test

@@ -3,8 +3,7 @@
 #include "tests/support/database.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace table_broken_tables_test {
+namespace cuckoo::test::table_broken_tables_test {
 namespace {
 
 TEST(BrokenTable, does_not_hide_the_others) {
@@ -104,5 +103,4 @@ TEST(BrokenTable, of_flash_in_the_middle_does_not_hide_the_others) {
 }
 
 }  // namespace
-}  // namespace table_broken_tables_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_broken_tables_test

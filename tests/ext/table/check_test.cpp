@@ -3,8 +3,7 @@
 
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace table_check_test {
+namespace cuckoo::test::table_check_test {
 namespace {
 
 // A table of each kind, and what tells its parts apart.
@@ -328,5 +327,4 @@ TEST_F(CuckooCheck, reads_one_commit) {
 }
 
 }  // namespace
-}  // namespace table_check_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_check_test

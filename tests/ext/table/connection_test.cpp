@@ -8,8 +8,7 @@
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace table_connection_test {
+namespace cuckoo::test::table_connection_test {
 namespace {
 
 // `f` and an ordinary table `t` of the same keys.
@@ -592,5 +591,4 @@ TEST(Close, with_an_open_statement_is_a_zombie_that_ends) {
 }
 
 }  // namespace
-}  // namespace table_connection_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_connection_test

@@ -4,8 +4,7 @@
 #include "tests/support/copy_over.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace table_corruption_test {
+namespace cuckoo::test::table_corruption_test {
 namespace {
 
 constexpr int64_t kKeys = 3000;
@@ -620,5 +619,4 @@ TEST_F(Corruption, of_single_bytes_is_never_a_crash_or_a_silent_loss) {
 }
 
 }  // namespace
-}  // namespace table_corruption_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_corruption_test

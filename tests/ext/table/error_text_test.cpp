@@ -7,8 +7,7 @@
 #include "tests/support/blobs.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace table_error_text_test {
+namespace cuckoo::test::table_error_text_test {
 namespace {
 
 class ErrorText : public ::testing::Test {
@@ -347,5 +346,4 @@ TEST(FullDisk, at_a_commit_is_full) {
 }
 
 }  // namespace
-}  // namespace table_error_text_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_error_text_test

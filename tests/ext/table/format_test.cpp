@@ -13,8 +13,7 @@
 #include "tests/support/database.hpp"
 #include "tests/support/source_tree.hpp"
 
-namespace cuckoo::test {
-namespace table_format_test {
+namespace cuckoo::test::table_format_test {
 namespace {
 
 struct Block {
@@ -210,5 +209,4 @@ TEST(Format, the_example_ring_is_what_the_extension_writes) {
 }
 
 }  // namespace
-}  // namespace table_format_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_format_test

@@ -4,8 +4,7 @@
 #include "tests/support/database.hpp"
 #include "tests/support/names.hpp"
 
-namespace cuckoo::test {
-namespace table_kept_statement_test {
+namespace cuckoo::test::table_kept_statement_test {
 namespace {
 
 class KeptStatement : public testing::TestWithParam<TableKind> {
@@ -205,5 +204,4 @@ TEST_P(KeptStatement, does_not_lend_its_table_to_a_name_that_means_another_now) 
 }
 
 }  // namespace
-}  // namespace table_kept_statement_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_kept_statement_test

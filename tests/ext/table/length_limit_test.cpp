@@ -4,8 +4,7 @@
 #include "tests/support/share.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace table_length_limit_test {
+namespace cuckoo::test::table_length_limit_test {
 namespace {
 
 constexpr const char* kTables[] = {
@@ -118,5 +117,4 @@ TEST_P(LengthLimit, is_told_by_the_first_change) {
 }
 
 }  // namespace
-}  // namespace table_length_limit_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_length_limit_test

@@ -12,8 +12,7 @@
 #include "tests/support/names.hpp"
 #include "tests/support/shared_library.hpp"
 
-namespace cuckoo::test {
-namespace table_load_schema_test {
+namespace cuckoo::test::table_load_schema_test {
 namespace {
 
 enum class Way { kFunction, kStatement, kAutomatic };
@@ -301,5 +300,4 @@ TEST(LoadInTheMiddle, of_a_change_of_a_shared_schema) {
 }
 
 }  // namespace
-}  // namespace table_load_schema_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_load_schema_test

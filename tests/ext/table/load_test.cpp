@@ -10,8 +10,7 @@
 #include "tests/support/extension_path.hpp"
 #include "tests/support/shared_library.hpp"
 
-namespace cuckoo::test {
-namespace table_load_test {
+namespace cuckoo::test::table_load_test {
 namespace {
 
 // sha1('a').
@@ -298,5 +297,4 @@ TEST_P(LoadFaults, of_an_automatic_extension_make_open_fail_and_nothing_else) {
 }
 
 }  // namespace
-}  // namespace table_load_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_load_test

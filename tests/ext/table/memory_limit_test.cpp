@@ -3,8 +3,7 @@
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace table_memory_limit_test {
+namespace cuckoo::test::table_memory_limit_test {
 namespace {
 
 class MemoryLimit : public testing::TestWithParam<const char*> {
@@ -174,5 +173,4 @@ TEST(MemoryLimitOfAZeroblob, is_an_error_not_a_null) {
 }
 
 }  // namespace
-}  // namespace table_memory_limit_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_memory_limit_test

@@ -10,8 +10,7 @@
 // for all. See model_file.hpp, model_state.hpp and model_script.hpp.
 #include "tests/ext/table/model_script.hpp"
 
-namespace cuckoo::test {
-namespace table_model_test {
+namespace cuckoo::test::table_model_test {
 namespace {
 
 void expect_rates(const FalsePositivesByRate& all) {
@@ -48,5 +47,4 @@ TEST_P(Model, random_scripts_see_what_a_multiset_would_hold) {
 }
 
 }  // namespace
-}  // namespace table_model_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_model_test

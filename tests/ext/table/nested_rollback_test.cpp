@@ -4,8 +4,7 @@
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace table_nested_rollback_test {
+namespace cuckoo::test::table_nested_rollback_test {
 namespace {
 
 struct Kind {
@@ -348,5 +347,4 @@ TEST(NestedRollbackOfRing, of_a_function_ends_the_statement_that_calls_it) {
 INSTANTIATE_TEST_SUITE_P(Kinds, NestedRollback, testing::ValuesIn(kKinds), kParameterName);
 
 }  // namespace
-}  // namespace table_nested_rollback_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_nested_rollback_test

@@ -9,8 +9,7 @@
 
 #include "tests/support/sql_script.hpp"
 
-namespace cuckoo::test {
-namespace table_open_statement_model_test {
+namespace cuckoo::test::table_open_statement_model_test {
 namespace {
 
 constexpr char kList[] = "json_each('[0,1,2,3,4,5,6,7,8,9,10,11]')";
@@ -595,5 +594,4 @@ TEST(OpenStatementModel, every_row_was_right_since_the_statement_began) {
 }
 
 }  // namespace
-}  // namespace table_open_statement_model_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_open_statement_model_test

@@ -2,8 +2,7 @@
 // wrong, by name. open_statement_model_test.cpp has random cases.
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace table_open_statement_test {
+namespace cuckoo::test::table_open_statement_test {
 namespace {
 
 // Rows that are read twice, the second time without moving the cursor.
@@ -221,5 +220,4 @@ TEST_F(OpenStatements, a_table_whose_name_went_is_an_error_that_says_so) {
 }
 
 }  // namespace
-}  // namespace table_open_statement_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_open_statement_test

@@ -8,8 +8,7 @@
 #include "core/flash/record.hpp"
 #include "tests/support/blobs.hpp"
 
-namespace cuckoo::test {
-namespace table_own_encoding_test {
+namespace cuckoo::test::table_own_encoding_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -267,5 +266,4 @@ TEST_F(OwnFlashEncoding, a_page_of_erased_bytes_has_no_row) {
 }
 
 }  // namespace
-}  // namespace table_own_encoding_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_own_encoding_test

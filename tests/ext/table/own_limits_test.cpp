@@ -7,8 +7,7 @@
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace table_own_limits_test {
+namespace cuckoo::test::table_own_limits_test {
 namespace {
 
 void make_tables(Database& db) {
@@ -193,5 +192,4 @@ TEST(OwnLimit, lets_a_long_command_be_interrupted) {
 }
 
 }  // namespace
-}  // namespace table_own_limits_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_own_limits_test

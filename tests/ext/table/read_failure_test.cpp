@@ -5,8 +5,7 @@
 #include "tests/support/database.hpp"
 #include "tests/support/failing_reads.hpp"
 
-namespace cuckoo::test {
-namespace table_read_failure_test {
+namespace cuckoo::test::table_read_failure_test {
 namespace {
 
 class ReadFailure : public testing::Test {
@@ -72,5 +71,4 @@ TEST_F(ReadFailure, while_a_filter_looks_for_its_triggers) {
 }
 
 }  // namespace
-}  // namespace table_read_failure_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_read_failure_test

@@ -4,8 +4,7 @@
 #include "tests/support/sql_samples.hpp"
 #include "tests/support/sql_script.hpp"
 
-namespace cuckoo::test {
-namespace table_restored_rows_test {
+namespace cuckoo::test::table_restored_rows_test {
 namespace {
 
 class RestoredRows : public testing::TestWithParam<TableKind> {
@@ -245,5 +244,4 @@ TEST_F(OtherFile, by_backup_or_attach_is_noticed_by_statements_prepared_before) 
 }
 
 }  // namespace
-}  // namespace table_restored_rows_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_restored_rows_test

@@ -2,8 +2,7 @@
 // DROP under an open cursor. A connection must answer what a new connection would.
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace table_rollback_test {
+namespace cuckoo::test::table_rollback_test {
 namespace {
 
 constexpr char kFirst[] = "CREATE VIRTUAL TABLE f USING cuckoo_filter(k INTEGER, seed = 1)";
@@ -46,5 +45,4 @@ TEST_F(Undone, insert_is_not_counted_by_a_cursor_that_stayed_open) {
 }
 
 }  // namespace
-}  // namespace table_rollback_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_rollback_test

@@ -3,8 +3,7 @@
 // database its statements would open savepoints, of which the filter is told.)
 #include "tests/support/sql_script.hpp"
 
-namespace cuckoo::test {
-namespace table_schema_model_test {
+namespace cuckoo::test::table_schema_model_test {
 namespace {
 
 constexpr uint64_t kKeys = 12;
@@ -158,5 +157,4 @@ TEST(SchemaModel, random_ddl_and_savepoints_agree_with_ordinary_tables) {
 }
 
 }  // namespace
-}  // namespace table_schema_model_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_schema_model_test

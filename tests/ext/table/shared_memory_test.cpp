@@ -12,8 +12,7 @@
 #include "tests/support/share.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace table_shared_memory_test {
+namespace cuckoo::test::table_shared_memory_test {
 namespace {
 
 constexpr int kKeys = 60000;
@@ -288,5 +287,4 @@ TEST_F(SharedMemory, a_child_process_has_its_own_and_may_just_exit) {
 #endif
 
 }  // namespace
-}  // namespace table_shared_memory_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_shared_memory_test

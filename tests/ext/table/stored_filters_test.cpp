@@ -7,8 +7,7 @@
 #include "tests/support/database.hpp"
 #include "tests/support/source_tree.hpp"
 
-namespace cuckoo::test {
-namespace table_stored_filters_test {
+namespace cuckoo::test::table_stored_filters_test {
 namespace {
 
 constexpr char kMake[] =
@@ -150,5 +149,4 @@ TEST_F(StoredFilters, DISABLED_write_the_file) {
 }
 
 }  // namespace
-}  // namespace table_stored_filters_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_stored_filters_test

@@ -4,8 +4,7 @@
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace table_stranger_test {
+namespace cuckoo::test::table_stranger_test {
 namespace {
 
 struct Stranger {
@@ -142,5 +141,4 @@ TEST_P(BlocksOfANamesake, do_not_become_those_of_a_filter_that_is_made_anew) {
 }
 
 }  // namespace
-}  // namespace table_stranger_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_stranger_test

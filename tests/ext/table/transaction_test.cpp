@@ -2,8 +2,7 @@
 // ordinary table beside the filter and compares after each step.
 #include "tests/support/sql_samples.hpp"
 
-namespace cuckoo::test {
-namespace table_transaction_test {
+namespace cuckoo::test::table_transaction_test {
 namespace {
 
 constexpr int kKeys = 40;
@@ -348,5 +347,4 @@ TEST_F(Transaction, of_two_filters_and_schemas_is_one) {
 }
 
 }  // namespace
-}  // namespace table_transaction_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_transaction_test

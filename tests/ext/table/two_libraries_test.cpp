@@ -7,8 +7,7 @@
 #include "tests/support/extension_path.hpp"
 #include "tests/support/shared_library.hpp"
 
-namespace cuckoo::test {
-namespace table_two_libraries_test {
+namespace cuckoo::test::table_two_libraries_test {
 namespace {
 
 // A second copy of the program's SQLite, or none where a second one can't be loaded.
@@ -139,5 +138,4 @@ TEST_F(TwoLibraries, the_second_is_refused_and_told_the_way_out) {
 }
 
 }  // namespace
-}  // namespace table_two_libraries_test
-}  // namespace cuckoo::test
+}  // namespace cuckoo::test::table_two_libraries_test
