@@ -37,58 +37,6 @@ class KeyColumns : public testing::Test {
 
 // --- asking --------------------------------------------------------------------------------------
 
-TEST_F(KeyColumns, in_lists_ask_for_every_pair) {
-  EXPECT_EQ(pairs("SELECT * FROM seen WHERE user_id IN (1, 2) AND item_id IN (10, 11, 12)"
-                  " ORDER BY 1, 2"),
-            "1 10, 1 11, 2 10");
-  EXPECT_EQ(pairs("SELECT * FROM seen WHERE user_id = 1 AND item_id IN (11, 12, 10, 11)"
-                  " ORDER BY 2"),
-            "1 10, 1 11");
-  EXPECT_EQ(pairs("SELECT * FROM seen WHERE user_id IN (SELECT user_id FROM shown) AND"
-                  " item_id IN (SELECT item_id FROM shown) ORDER BY 1, 2"),
-            "1 10, 1 11, 2 10");
-  EXPECT_EQ(pairs("SELECT * FROM seen WHERE (user_id, item_id) IN"
-                  " (SELECT * FROM (VALUES (2, 10), (1, 12), (1, 11)))"
-                  " ORDER BY 1, 2"),
-            "1 11, 2 10");
-  EXPECT_EQ(pairs("SELECT * FROM seen WHERE (item_id, user_id) IN (SELECT item_id, user_id FROM"
-                  " shown) ORDER BY 1, 2"),
-            "1 10, 2 10");
-}
-
-TEST_F(KeyColumns, joins_go_by_all_of_them) {
-  for (const char* analyze : {"SELECT 1", "ANALYZE"}) {
-    db.run(analyze);
-    EXPECT_EQ(pairs("SELECT * FROM shown JOIN seen USING (user_id, item_id) ORDER BY 1, 2"),
-              "1 10, 2 10");
-    EXPECT_EQ(pairs("SELECT * FROM seen JOIN shown USING (item_id, user_id) ORDER BY 1, 2"),
-              "1 10, 2 10");
-    EXPECT_EQ(pairs("SELECT * FROM shown NATURAL JOIN seen ORDER BY 1, 2"), "1 10, 2 10");
-    EXPECT_EQ(pairs("SELECT s.* FROM shown s LEFT JOIN seen f ON f.user_id = s.user_id AND"
-                    " f.item_id = s.item_id WHERE f.user_id IS NULL ORDER BY 1, 2"),
-              "NULL 10, 1 NULL, 1 12, 2 11, 3 10");
-    EXPECT_EQ(pairs("SELECT * FROM shown s WHERE EXISTS (SELECT 1 FROM seen f WHERE"
-                    " f.user_id = s.user_id AND f.item_id = s.item_id) ORDER BY 1, 2"),
-              "1 10, 2 10");
-    EXPECT_EQ(pairs("SELECT * FROM shown s WHERE NOT EXISTS (SELECT 1 FROM seen f WHERE"
-                    " f.user_id = s.user_id AND f.item_id = s.item_id) ORDER BY 1, 2"),
-              "NULL 10, 1 NULL, 1 12, 2 11, 3 10");
-    EXPECT_EQ(pairs("SELECT a.user_id, b.item_id FROM (SELECT DISTINCT user_id FROM shown) a,"
-                    " (SELECT DISTINCT item_id FROM shown) b JOIN seen f ON f.user_id = a.user_id"
-                    " AND f.item_id = b.item_id ORDER BY 1, 2"),
-              "1 10, 1 11, 2 10");
-  }
-}
-
-TEST_F(KeyColumns, or_gives_each_key_once) {
-  EXPECT_EQ(pairs("SELECT * FROM seen WHERE (user_id = 1 AND item_id = 10) OR"
-                  " (user_id = 2 AND item_id = 10) OR (item_id = 10 AND user_id = 1)"
-                  " OR (user_id = 9 AND item_id = 9) ORDER BY 1"),
-            "1 10, 2 10");
-  EXPECT_EQ(pairs("SELECT * FROM seen WHERE user_id = 1 AND (item_id = 11 OR item_id = 12)"),
-            "1 11");
-}
-
 TEST_F(KeyColumns, the_plan_names_all_of_them) {
   EXPECT_NE(plan("SELECT 1 FROM seen WHERE item_id = 1 AND user_id = 2")
                 .find("VIRTUAL TABLE INDEX 1:user_id=? AND item_id=?"),
@@ -180,30 +128,6 @@ TEST_F(KeyColumns, update_of_one_keeps_the_others) {
              {"seen: cuckoo_key is made of"});
   db.refuses("UPDATE seen SET count = 5 WHERE user_id = 1 AND item_id = 11",
              {"UPDATE can't set count"});
-  db.gives("SELECT count(*) FROM seen", 3);
-}
-
-TEST_F(KeyColumns, update_from_takes_its_values_from_the_other_table) {
-  db.run(
-      "CREATE TABLE moves(u, i, j); INSERT INTO moves VALUES (1, 10, 70), (2, 10, 71), (3, 3, 3)");
-  db.run("UPDATE seen SET item_id = m.j FROM moves m WHERE user_id = m.u AND item_id = m.i");
-  EXPECT_EQ(sqlite3_changes(db.handle()), 2);
-  EXPECT_EQ(pairs("SELECT filter_contains('seen', 1, 70), filter_contains('seen', 2, 71),"
-                  " filter_contains('seen', 1, 10), filter_contains('seen', 2, 10),"
-                  " filter_contains('seen', 1, 11), (SELECT count(*) FROM seen)"),
-            "1 1 0 0 1 3");
-}
-
-TEST_F(KeyColumns, unique_is_of_all_of_them_together) {
-  db.run("DROP TABLE seen; {}INSERT INTO seen VALUES (1, 2)", create(kColumns, ", unique = on"));
-  db.refuses("INSERT INTO seen VALUES (1, 2)", SQLITE_CONSTRAINT_PRIMARYKEY,
-             {"UNIQUE constraint failed: seen.user_id, seen.item_id"});
-  db.run("INSERT OR IGNORE INTO seen VALUES (1, 2), (2, 1), (1, 3), (2, 1)");
-  EXPECT_EQ(sqlite3_changes(db.handle()), 2);
-  db.refuses("UPDATE seen SET item_id = 3 WHERE user_id = 1 AND item_id = 2",
-             SQLITE_CONSTRAINT_PRIMARYKEY, {"seen.user_id, seen.item_id"});
-  db.run("UPDATE OR IGNORE seen SET item_id = 3 WHERE user_id = 1 AND item_id = 2");
-  db.run("UPDATE seen SET item_id = 2 WHERE user_id = 1 AND item_id = 2");
   db.gives("SELECT count(*) FROM seen", 3);
 }
 

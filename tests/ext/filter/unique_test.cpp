@@ -3,7 +3,6 @@
 
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
-#include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test::filter_unique_test {
 namespace {
@@ -12,10 +11,6 @@ class Unique : public testing::TestWithParam<const char*> {
  protected:
   Unique() : db(":memory:") {
     db.run("CREATE VIRTUAL TABLE f USING {}, unique = on, seed = 1)", GetParam());
-  }
-  bool multiset() const {
-    const std::string what = GetParam();
-    return what.find("generations") == std::string::npos && counts_copies(what);
   }
   int64_t items() { return db.number("SELECT count(*) FROM f"); }
   void check() { db.run("INSERT INTO f(f) VALUES ('check')"); }
@@ -59,15 +54,6 @@ TEST_P(Unique, every_or_clause_does_what_it_does_to_a_table) {
   check();
 }
 
-TEST_P(Unique, duplicates_inside_of_one_statement_are_skipped) {
-  db.run("INSERT OR IGNORE INTO f VALUES ('a'), ('b'), ('a'), ('a'), ('c'), ('b')");
-  EXPECT_EQ(sqlite3_changes(db.handle()), 3);
-  EXPECT_EQ(items(), 3);
-  db.refuses("INSERT INTO f VALUES ('d'), ('d')", SQLITE_CONSTRAINT_PRIMARYKEY, {"UNIQUE"});
-  EXPECT_EQ(items(), 3);
-  db.gives("SELECT url FROM f WHERE url IN ('a', 'b', 'c', 'd')", "a,b,c");
-}
-
 TEST_P(Unique, a_skipped_row_leaves_no_text) {
   db.run("INSERT INTO f VALUES ('a'); INSERT OR IGNORE INTO f VALUES ('a'), (NULL)");
   const Outcome outcome = db.attempt("SELECT * FROM f");
@@ -109,28 +95,6 @@ TEST_P(Unique, changes_tells_what_was_new) {
   for (const std::string& key : held) {
     ASSERT_EQ(db.number("SELECT count(*) FROM f WHERE url = '{}'", key), 1) << key;
   }
-  check();
-}
-
-TEST_P(Unique, update_looks_for_the_new_key_when_the_old_one_is_out) {
-  if (!multiset()) {
-    return;
-  }
-  db.run("INSERT INTO f VALUES ('a'), ('b')");
-  db.refuses("UPDATE f SET url = 'b' WHERE url = 'a'", SQLITE_CONSTRAINT_PRIMARYKEY, {"UNIQUE"});
-  db.gives("SELECT url FROM f WHERE url IN ('a', 'b')", "a,b");
-  db.run("UPDATE OR IGNORE f SET url = 'b' WHERE url = 'a'");
-  EXPECT_EQ(sqlite3_changes(db.handle()), 0);
-  EXPECT_EQ(items(), 2);
-  db.run("UPDATE f SET url = 'a' || '' WHERE url = 'a'");
-  EXPECT_EQ(items(), 2);
-  db.run("UPDATE OR REPLACE f SET url = 'b' WHERE url = 'a'");
-  EXPECT_EQ(sqlite3_changes(db.handle()), 1);
-  db.gives("SELECT url || count FROM f WHERE url IN ('a', 'b')", "b1");
-  db.run("UPDATE f SET url = 'c' WHERE url = 'b'");
-  db.gives("SELECT url FROM f WHERE url IN ('a', 'b', 'c')", "c");
-  db.run("DELETE FROM f WHERE url = 'c'; INSERT INTO f VALUES ('c')");
-  EXPECT_EQ(items(), 1);
   check();
 }
 

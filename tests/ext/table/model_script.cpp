@@ -59,7 +59,6 @@ State ModelScript::empty_state(uint64_t keys) {
   state.filters[1].name = "second filter";
   for (FilterState& filter : state.filters) {
     filter.keys.resize(keys);
-    filter.unsure.resize(keys);
   }
   state.app.resize(keys);
   return state;
@@ -237,9 +236,8 @@ void ModelScript::look_at_count(Connection& connection, size_t filter) {
     return;
   }
   std::optional<uint64_t>& known = *state.set_items;
-  const uint64_t least = state.distinct();
-  const uint64_t most = least + state.unsure.distinct();
-  require(count <= most && count >= least / 2 - std::min<uint64_t>(least / 2, 10),
+  const uint64_t most = state.distinct();
+  require(count <= most && count >= most / 2 - std::min<uint64_t>(most / 2, 10),
           what + "about " + std::to_string(most));
   require(!known || count == *known, what + std::to_string(known.value_or(0)));
   known = count;

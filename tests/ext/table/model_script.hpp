@@ -25,7 +25,6 @@ struct SuiteMember {
   const char* name;
   std::optional<Kind> kind;  // nothing: any
   bool window = false;       // sliding windows
-  bool unique = false;       // all with unique = on
   friend std::ostream& operator<<(std::ostream& out, const SuiteMember& member) {
     return out << member.name;
   }
@@ -46,7 +45,7 @@ class ModelScript : public Script {
   ModelOptions any_options();
   static State empty_state(uint64_t keys);
 
-  // ---- the steps; model_steps.cpp, model_unique.cpp and model_tables.cpp
+  // ---- the steps; model_steps.cpp and model_tables.cpp
   void step(Connection& connection);
   void insert_one(Connection& connection);
   void insert_values(Connection& connection);
@@ -100,14 +99,6 @@ class ModelScript : public Script {
   void insert(Connection& connection, size_t filter, Policy policy, const std::string& values,
               const Keys& keys);
   bool can_follow(const FilterState& target, const FilterState& other) const;
-  // These add rows to a filter with unique = on, or update its rows.
-  void insert_new(Connection& connection, size_t filter, bool through_app, const std::string& sql,
-                  const std::vector<NewRow>& rows, Policy policy);
-  bool surely_new(Connection& connection, const FilterState& filter, uint64_t key);
-  void update_new(Connection& connection, size_t filter);
-  void update_all_to_one(Connection& connection, size_t filter, const Keys& keys, uint64_t target,
-                         const std::string& sql);
-  void app_update_new(Connection& connection, const std::string& sql, uint64_t from, uint64_t to);
   void note_false_positives(const FilterState& filter, uint64_t probes, uint64_t found);
   // Runs a statement that writes. If it succeeds, changes() must be `changes`.
   void change(Connection& connection, const std::string& sql, const Expected& expected,

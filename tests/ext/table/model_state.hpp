@@ -73,9 +73,7 @@ enum class Kind { kCuckoo, kStandard, kBlocked, kCounting, kLegacy };
 
 // What a filter must hold: every key that was added, and of a multiset how often. How many items a
 // set counts depends on which adds looked like earlier ones. The first connection that sees this
-// state tells the number, and all others must tell the same. With unique = on a filter holds a key
-// once, and may skip a new key that only looks present. It tells how many of a statement's new keys
-// it took. If it took only some, all of them are `unsure`.
+// state tells the number, and all others must tell the same.
 struct FilterState {
   std::string name;
   bool exists = false;
@@ -85,11 +83,8 @@ struct FilterState {
   uint64_t capacity = 0;
   bool growth = true;
   uint64_t generations = 1;
-  bool unique = false;
   double rate = 0;
   Bag keys;                // of the newest generation
-  Bag unsure;              // each is in `keys`, in here, or in neither
-  uint64_t held = 0;       // with unique = on, of a multiset: its items, of which some are unsure
   std::vector<Bag> older;  // newest first
   std::shared_ptr<std::optional<uint64_t>> set_items;
 
@@ -100,7 +95,7 @@ struct FilterState {
   // A cuckoo filter's capacity is exact; a Bloom filter takes at least as many different keys.
   bool full() const { return kind == Kind::kCuckoo && !growth && keys.size() >= capacity; }
   bool may_be_full() const {
-    return kind != Kind::kCuckoo && !growth && keys.distinct() + unsure.distinct() > capacity;
+    return kind != Kind::kCuckoo && !growth && keys.distinct() > capacity;
   }
   std::string quoted() const { return "\"" + name + "\""; }
 
@@ -115,37 +110,20 @@ struct FilterState {
     }
     return total;
   }
-  uint64_t items() const { return unique ? held : sum(&Bag::size); }
+  uint64_t items() const { return sum(&Bag::size); }
   uint64_t distinct() const { return sum(&Bag::distinct); }
 
   void add(uint64_t key) {
     keys.add(key);
-    if (unsure.count(key) > 0) {
-      unsure.remove(key);
-    }
-    ++held;
     changed();
   }
   void remove(uint64_t key) {
     keys.remove(key);
-    --held;
-    changed();
-  }
-  // Notes that nobody knows any more whether the key is there.
-  void doubt(uint64_t key) {
-    if (keys.count(key) > 0) {
-      keys.remove(key);
-    }
-    if (unsure.count(key) == 0) {
-      unsure.add(key);
-    }
     changed();
   }
   void clear() {
     keys.clear();
-    unsure.clear();
     older.clear();
-    held = 0;
     changed();
   }
   void rotate() {

@@ -67,10 +67,6 @@ void ModelScript::insert(Connection& connection, size_t filter, Policy policy,
   const FilterState& state = filter_of(connection, filter);
   const std::string sql =
       std::string("INSERT ") + or_clause(policy) + "INTO " + state.quoted() + " " + values;
-  if (state.unique) {
-    insert_new(connection, filter, false, sql, rows_of(keys), policy);
-    return;
-  }
   const Expected expected =
       insert_rows(file_.seen(connection), filter, false, rows_of(keys), policy);
   change(connection, sql, expected, expected.after.filters[filter].items() - state.items());
@@ -121,13 +117,12 @@ void ModelScript::insert_copies(Connection& connection) {
 void ModelScript::insert_counted(Connection& connection) {
   const size_t filter = any_filter(connection);
   const FilterState& state = filter_of(connection, filter);
-  const bool counts = state.multiset() && !state.unique;
   Keys keys;
   std::string values;
   const uint64_t rows = 1 + random(4);
   for (uint64_t i = 0; i < rows; ++i) {
     const uint64_t key = any_key();
-    const uint64_t copies = counts ? 1 + random(one_in(4) ? 300 : 8) : 2;
+    const uint64_t copies = state.multiset() ? 1 + random(one_in(4) ? 300 : 8) : 2;
     keys.insert(keys.end(), copies, key);
     append(values, ", ", "(" + literal(key) + ", " + std::to_string(copies) + ")");
   }
@@ -135,7 +130,7 @@ void ModelScript::insert_counted(Connection& connection) {
       "INSERT INTO " + state.quoted() + "(key, count) SELECT * FROM (VALUES " + values + ")";
   Expected expected =
       insert_rows(file_.seen(connection), filter, false, rows_of(keys), Policy::kAbort);
-  if (!counts) {
+  if (!state.multiset()) {
     expected = {Expected::End::kError, file_.seen(connection), false, "count is 2, and "};
   }
   change(connection, sql, expected, rows);
@@ -148,9 +143,7 @@ void ModelScript::insert_from_app(Connection& connection) {
   for (uint64_t key = 0; key < keys_; ++key) {
     keys.insert(keys.end(), app.count(key), key);
   }
-  const bool unique = filter_of(connection, filter).unique;  // else the rows' order would matter
-  insert(connection, filter, unique ? Policy::kIgnore : any_policy(),
-         " SELECT k FROM app WHERE k IS NOT NULL", keys);
+  insert(connection, filter, any_policy(), " SELECT k FROM app WHERE k IS NOT NULL", keys);
 }
 
 // ---- removing: only keys that are there, as the filter can't tell a stranger from a collision
@@ -213,7 +206,7 @@ void ModelScript::remove_counted(Connection& connection) {
   const size_t filter = any_filter(connection);
   State after = file_.seen(connection);
   FilterState& state = after.filters[filter];
-  if (!state.removes() || state.unique || state.keys.size() == 0) {
+  if (!state.removes() || state.keys.size() == 0) {
     return;
   }
   const uint64_t key = state.keys.next(any_key());
@@ -265,10 +258,6 @@ void ModelScript::remove_and_fail(Connection& connection) {
 
 void ModelScript::update_few(Connection& connection) {
   const size_t filter = any_filter(connection);
-  if (filter_of(connection, filter).unique) {
-    update_new(connection, filter);
-    return;
-  }
   State after = file_.seen(connection);
   FilterState& state = after.filters[filter];
   const Keys keys = present_keys(state.keys, 1 + random(4));
@@ -317,10 +306,6 @@ void ModelScript::update_bulk(Connection& connection) {
   const uint64_t target = any_key();
   const std::string sql = "UPDATE " + state.quoted() + " SET key = " + literal(target) +
                           " WHERE key IN (SELECT k(value) FROM " + json(keys) + ")";
-  if (state.unique) {
-    update_all_to_one(connection, filter, keys, target, sql);
-    return;
-  }
   bool or_full = false;  // row by row: before the last ones leave there may be a key too many
   for (const uint64_t key : keys) {
     state.remove(key);
@@ -349,11 +334,7 @@ void ModelScript::app_insert(Connection& connection) {
   }
   const Policy policy = any_policy();
   const std::string sql = std::string("INSERT ") + or_clause(policy) + "INTO app VALUES " + values;
-  if (before.filters[0].unique) {
-    insert_new(connection, 0, true, sql, rows, policy);
-  } else {
-    file_.write(connection, sql, insert_rows(before, 0, true, rows, policy));
-  }
+  file_.write(connection, sql, insert_rows(before, 0, true, rows, policy));
 }
 
 void ModelScript::app_insert_bulk(Connection& connection) {
@@ -375,11 +356,7 @@ void ModelScript::app_insert_bulk(Connection& connection) {
                           std::to_string(keys_) + "), CASE i WHEN " + std::to_string(first + at) +
                           " THEN " + std::to_string(static_cast<int>(rows[at].raise)) +
                           " ELSE 0 END FROM n";
-  if (before.filters[0].unique) {
-    insert_new(connection, 0, true, sql, rows, policy);
-  } else {
-    file_.write(connection, sql, insert_rows(before, 0, true, rows, policy));
-  }
+  file_.write(connection, sql, insert_rows(before, 0, true, rows, policy));
 }
 
 // Removes a row whose key the filter still has. Commands and removals may have taken the key.
@@ -411,10 +388,6 @@ void ModelScript::app_update(Connection& connection) {
       const std::string sql =
           "UPDATE app SET k = " + literal(other) +
           " WHERE rowid = (SELECT min(rowid) FROM app WHERE k = " + literal(key) + ")";
-      if (after.filters[0].unique) {
-        app_update_new(connection, sql, key, other);
-        return;
-      }
       after.app.remove(key);
       after.app.add(other);
       after.filters[0].remove(key);

@@ -65,7 +65,6 @@ bool ModelScript::create(Connection& connection, size_t filter) {
   state.kind = member_.kind ? *member_.kind : static_cast<Kind>(random(5));
   const bool legacy = state.kind == Kind::kLegacy;  // TEXT and BLOB keys, fixed in size
   state.generations = !legacy && one_in(member_.window ? 1 : 1000) ? 2 + random(3) : 1;
-  state.unique = state.generations == 1 && one_in(member_.unique ? 1 : 8);
   state.clear();
   state.capacity = pick(kCapacities);
   state.growth = !legacy && !one_in(3);
@@ -82,11 +81,11 @@ bool ModelScript::create(Connection& connection, size_t filter) {
   const auto kind = static_cast<size_t>(state.kind);
   const std::string window =
       state.generations > 1 ? ", generations = " + std::to_string(state.generations) : "";
-  const std::string sql =
-      "CREATE VIRTUAL TABLE " + state.quoted() + " USING " + kModules[kind] + "(key" + state.type +
-      ", capacity = " + std::to_string(state.capacity) + ", " + rate + kKinds[kind] + window +
-      (state.unique ? ", unique = on" : "") + ", growth = " + (state.growth ? "on" : "off") +
-      ", seed = " + std::to_string(state.seed) + ")";
+  const std::string sql = "CREATE VIRTUAL TABLE " + state.quoted() + " USING " + kModules[kind] +
+                          "(key" + state.type + ", capacity = " + std::to_string(state.capacity) +
+                          ", " + rate + kKinds[kind] + window +
+                          ", growth = " + (state.growth ? "on" : "off") +
+                          ", seed = " + std::to_string(state.seed) + ")";
   return file_.write(connection, sql, done(after));
 }
 
@@ -239,6 +238,71 @@ void ModelScript::rotate(Connection& connection, size_t filter) {
 }
 
 void ModelScript::rotate_any(Connection& connection) { rotate(connection, any_filter(connection)); }
+
+// True if what is in `other` can go into `target` by its hashes.
+bool ModelScript::can_follow(const FilterState& target, const FilterState& other) const {
+  constexpr uint64_t kMostItems = 10000;
+  const auto keeps_hashes = [](const FilterState& state) {
+    return state.exists && state.growth && state.generations == 1 && state.kind != Kind::kLegacy;
+  };
+  return keeps_hashes(target) && keeps_hashes(other) && target.type == other.type &&
+         target.keys.size() + other.keys.size() < kMostItems;
+}
+
+void ModelScript::merge(Connection& connection) {
+  const State before = file_.seen(connection);
+  const size_t filter = any_filter(connection);
+  const FilterState& other = before.filters[one_in(3) ? filter : 1 - filter];
+  State after = before;
+  FilterState& state = after.filters[filter];
+  const bool own = &other == &before.filters[filter];
+  if (!can_follow(before.filters[filter], other) || other.seed != state.seed) {
+    return;
+  }
+  for (uint64_t key = 0; key < keys_; ++key) {
+    for (uint64_t copies = other.count(key); copies > 0; --copies) {
+      state.add(key);
+    }
+  }
+  const std::string what =
+      own || one_in(2) ? "filter_export('" + other.name + "', 'hashes')" : "'" + other.name + "'";
+  file_.write(
+      connection,
+      "INSERT INTO " + state.quoted() + "(" + state.quoted() + ", key) SELECT 'merge', " + what,
+      [&](const Outcome& outcome) {
+        // Below this rate it may have been made with hashes of 63 bits, and takes none of 47.
+        const bool too_short =
+            state.rate < 0.0003 && outcome.message.find("bits of each hash") != std::string::npos;
+        return too_short ? Expected{Expected::End::kError, before, false, "this table needs 63"}
+                         : done(after);
+      });
+}
+
+// Imports another filter's image, or its own.
+void ModelScript::import(Connection& connection) {
+  const size_t filter = any_filter(connection);
+  State after = file_.seen(connection);
+  FilterState& state = after.filters[filter];
+  const FilterState other = after.filters[one_in(3) ? filter : 1 - filter];
+  if (!can_follow(state, other) || other.kind != state.kind) {
+    return;
+  }
+  if (other.name != state.name) {
+    state.clear();
+    for (uint64_t key = 0; key < keys_; ++key) {
+      for (uint64_t copies = other.count(key); copies > 0; --copies) {
+        state.add(key);
+      }
+    }
+    state.capacity = other.capacity;
+    state.rate = other.rate;
+    state.seed = other.seed;
+  }
+  file_.write(connection,
+              "INSERT INTO " + state.quoted() + "(" + state.quoted() +
+                  ", key) SELECT 'import', filter_export('" + other.name + "', 'hashes')",
+              done(after));
+}
 
 // ---- transactions
 

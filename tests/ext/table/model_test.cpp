@@ -1,7 +1,7 @@
 // Random scripts of SQL over filters of every kind, beside a model of what every connection must
 // see. One suite serves all kinds: each has a bag like a std::multiset as its model. A Bloom filter
-// that does not count is asked for presence alone. A sliding window has several bags. A filter with
-// unique = on has each key once.
+// that does not count is asked for presence alone. A sliding window has several bags.
+// tests/ext/filter/unique_model_test.cpp has filters with unique = on.
 //
 // A script does inserts, removals and updates of all kinds, duplicates, failing statements,
 // transactions, nested savepoints, roll-backs, COMMITs that fail, renames, DROPs and CREATEs,
@@ -29,8 +29,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(SuiteMember{"cuckoo", Kind::kCuckoo}, SuiteMember{"standard", Kind::kStandard},
                     SuiteMember{"blocked", Kind::kBlocked},
                     SuiteMember{"counting", Kind::kCounting}, SuiteMember{"legacy", Kind::kLegacy},
-                    SuiteMember{"any", std::nullopt}, SuiteMember{"windows", std::nullopt, true},
-                    SuiteMember{"unique", std::nullopt, false, true}),
+                    SuiteMember{"any", std::nullopt}, SuiteMember{"windows", std::nullopt, true}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST_P(Model, random_scripts_see_what_a_multiset_would_hold) {
