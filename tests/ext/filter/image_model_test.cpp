@@ -1,6 +1,6 @@
-// Random scripts of export, import, merge and changes between three tables, two connections and
-// transactions, beside bags of keys: whatever goes through an image, no key is lost, and what is
-// refused changes nothing.
+// Random scripts of export, import, merge, union and changes between three tables, two connections
+// and transactions, beside bags of keys. Whatever goes through an image, no key is lost, and what
+// is refused changes nothing. A union by hashes is the same image in any order.
 #include <array>
 
 #include "tests/support/sql_samples.hpp"
@@ -21,6 +21,7 @@ using State = std::array<Contents, kTables>;
 struct StoredImage {
   std::string literal;
   Contents contents;
+  bool hashes = false;
 };
 
 class ImageScript : public Script {
@@ -75,9 +76,10 @@ class ImageScript : public Script {
     note("/* " + std::to_string(actor_) + " */ " + sql + ";" +
          (outcome.code == SQLITE_OK ? "" : "  -- " + outcome.message));
     bool known = outcome.code == SQLITE_OK;
-    for (const char* part : {"full: ", "hashes", "seed", "geometry", "window", "growth",
-                             "make a table like the image", "make a table like that",
-                             "knows 47 bits", "another filter", "can't DELETE", "savepoint"}) {
+    for (const char* part :
+         {"full: ", "hashes", "seed", "geometry", "window", "growth", "make a table like the image",
+          "make a table like that", "knows 47 bits", "another filter", "can't DELETE", "savepoint",
+          "the images differ in", "an image has hashes of 47 bits"}) {
       known = known ||
               (outcome.code == SQLITE_ERROR && outcome.message.find(part) != std::string::npos);
     }
@@ -159,17 +161,44 @@ class ImageScript : public Script {
   }
 
   void store_image(size_t table) {
-    const std::string call =
-        "filter_export('" + name(table) + "'" + (one_in(2) ? ", 'hashes')" : ")");
+    const bool hashes = one_in(2);
+    store("filter_export('" + name(table) + "'" + (hashes ? ", 'hashes')" : ")"), now_[table],
+          hashes);
+  }
+  bool store(const std::string& call, const Contents& contents, bool hashes) {
     if (!attempt("SELECT length(" + call + ")")) {
-      return;
+      return false;
     }
-    images_.push_back({connections_[actor_]->text("SELECT quote(" + call + ")"), now_[table]});
+    images_.push_back({connections_[actor_]->text("SELECT quote(" + call + ")"), contents, hashes});
     const StoredImage& image = images_.back();
     require(connections_[actor_]->number("SELECT count(*) FROM " + json_of(image.contents.keys) +
                                          " WHERE NOT filter_contains(" + image.literal +
                                          ", value)") == 0,
-            "keys are not in the image of " + name(table));
+            "keys are not in the image");
+    return true;
+  }
+  void unite() {
+    std::string rows;
+    std::string reversed;
+    bool hashes = true;
+    Contents all;
+    for (uint64_t images = 1 + random(4); images > 0; --images) {
+      const StoredImage& image = pick(images_);
+      const std::string row = "SELECT " + image.literal + " AS b";
+      reversed = row + (rows.empty() ? "" : " UNION ALL " + reversed);
+      rows += (rows.empty() ? "" : " UNION ALL ") + row;
+      hashes = hashes && image.hashes;
+      all.kind = image.contents.kind;
+      add_all(all, image.contents);
+    }
+    const std::string others = "(SELECT filter_union(b) FROM (" + reversed + "))";
+    const bool united = store("(SELECT filter_union(b) FROM (" + rows + "))", all, hashes);
+    require(attempt("SELECT length(" + others + ")") == united,
+            "in another order it is refused, or not");
+    require(
+        !united || !hashes ||
+            connections_[actor_]->text("SELECT quote(" + others + ")") == images_.back().literal,
+        "the union is another image in another order");
   }
 
   void step() {
@@ -208,8 +237,10 @@ class ImageScript : public Script {
         }
         return;
       case 11:
-        must(command + ") VALUES ('check')");
-        return;
+        if (!images_.empty() && !one_in(4)) {
+          return unite();
+        }
+        return must(command + ") VALUES ('check')");
       case 12:
         if (one_in(3)) {
           must(command + ") VALUES ('clear')");
