@@ -22,6 +22,16 @@ inline std::vector<std::byte> blob_of(Database& db, const std::string& expressio
   return {bytes, bytes + sqlite3_column_bytes(query.handle(), 0)};
 }
 
+// Runs a statement with the bytes as its only parameter.
+inline Outcome attempt_with(Database& db, const std::string& sql,
+                            const std::vector<std::byte>& bytes, Caller from = Caller::here()) {
+  Query query(db, {sql, from});
+  sqlite3_bind_blob64(query.handle(), 1, bytes.data(), bytes.size(), SQLITE_STATIC);
+  const int code = query.step();
+  const bool done = code == SQLITE_ROW || code == SQLITE_DONE;
+  return done ? Outcome() : Outcome{code, sqlite3_errmsg(db.handle())};
+}
+
 inline std::string literal_of(const std::vector<std::byte>& bytes) {
   std::string text = "x'";
   for (const std::byte byte : bytes) {

@@ -33,13 +33,7 @@ class Import : public ::testing::Test {
   }
 
   int import(const Bytes& image) {
-    sqlite3_stmt* insert = nullptr;
-    EXPECT_EQ(sqlite3_prepare_v2(db_.handle(), "INSERT INTO f(f, key) VALUES ('import', ?)", -1,
-                                 &insert, nullptr),
-              SQLITE_OK);
-    sqlite3_bind_blob64(insert, 1, image.data(), image.size(), SQLITE_STATIC);
-    sqlite3_step(insert);
-    return sqlite3_finalize(insert);
+    return attempt_with(db_, "INSERT INTO f(f, key) VALUES ('import', ?)", image).code;
   }
   // True if the import was accepted. Then another connection reads the table, checks it and changes
   // it.
