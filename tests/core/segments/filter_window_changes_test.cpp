@@ -37,45 +37,6 @@ class WindowChanges : public ::testing::TestWithParam<FilterCase> {
 
 INSTANTIATE_EACH(Kinds, WindowChanges, test::all_cases());
 
-TEST_P(WindowChanges, an_image_makes_a_copy_of_all_generations) {
-  for (const bool hashes : {false, true}) {
-    if (hashes && !GetParam().growth) {
-      EXPECT_FALSE(origin.window.contents(true).ok());
-      continue;
-    }
-    const auto copy = copy_of(origin.window, options(5), hashes);
-    expect_same(*copy, origin);
-    FilterWindow opened(copy->window.options(), copy->storage);
-    StoredGenerations::follow(opened);
-    EXPECT_EQ(mark_of(opened), mark_of(origin.window));
-    EXPECT_EQ(image_of(opened, hashes), image_of(origin.window, hashes));
-  }
-}
-
-TEST_P(WindowChanges, lead_over_rotations_to_what_the_origin_is) {
-  const auto late = copy(origin);
-  const auto lazy = copy(origin);
-  const auto punctual = copy(origin);
-  for (uint64_t turn = 0; turn < 8; ++turn) {
-    origin.add_and_commit(3000 + 200 * turn, 3000 + 200 * turn + 30);
-    EXPECT_FALSE(follow_origin(*punctual, origin.window)) << turn;
-    expect_same(*punctual, origin);
-    origin.rotate();
-    origin.commit();
-    if (turn % 2 == 0) {
-      origin.add_and_commit(3100 + 200 * turn, 3100 + 200 * turn + 20);
-    }
-    EXPECT_FALSE(follow_origin(*punctual, origin.window)) << turn;
-    expect_same(*punctual, origin);
-    if (turn % 2 == 1) {  // over two rotations
-      EXPECT_FALSE(follow_origin(*late, origin.window)) << turn;
-      expect_same(*late, origin);
-    }
-  }
-  EXPECT_TRUE(follow_origin(*lazy, origin.window)) << "all that it had is forgotten";
-  expect_same(*lazy, origin);
-}
-
 TEST_P(WindowChanges, are_short) {
   FilterOptions large = options();
   large.capacity = 20000;
@@ -141,26 +102,6 @@ TEST_P(WindowChanges, I1_a_mark_names_the_older_generations_too) {
   EXPECT_EQ(mark_of(one.window), mark_of(third.window));
 }
 
-// As long as its older generations are the origin's, it gets the image of the newest one alone.
-TEST_P(WindowChanges, own_changes_of_a_copy_end_its_mark) {
-  const auto add = [](StoredGenerations& copy) { copy.add(4000, 4001); };
-  const std::vector<std::function<void(StoredGenerations&)>> all = {
-      add, [](StoredGenerations& copy) { copy.add(4000, 4001), copy.rotate(); },
-      [](StoredGenerations& copy) { copy.rotate(); }, [](StoredGenerations& copy) { copy.clear(); },
-      [](StoredGenerations& copy) { copy.rotate(), copy.rotate(), copy.rotate(), copy.rotate(); }};
-  for (size_t i = 0; i < all.size(); ++i) {
-    SCOPED_TRACE(i);
-    const auto made = copy(origin);
-    all[i](*made);
-    made->commit();
-    EXPECT_NE(mark_of(made->window), mark_of(origin.window));
-    EXPECT_EQ(origin.window.changes_behind(mark_of(made->window)).value(), std::nullopt);
-    EXPECT_EQ(follow_origin(*made, origin.window), i != 0);
-    expect_same(*made, origin);
-    EXPECT_EQ(mark_of(made->window), mark_of(origin.window));
-  }
-}
-
 TEST_P(WindowChanges, an_origin_that_begins_anew_answers_by_its_image) {
   const std::vector<std::function<void(StoredGenerations&)>> all = {
       [](StoredGenerations& origin) { origin.clear(); },
@@ -181,56 +122,6 @@ TEST_P(WindowChanges, an_origin_that_begins_anew_answers_by_its_image) {
     expect_same(*made, one);
     EXPECT_EQ(mark_of(made->window), mark_of(one.window));
   }
-}
-
-// The origin goes on from an older backup, in another way, as far as it was before.
-TEST_P(WindowChanges, an_origin_from_a_backup_is_noticed) {
-  const MemoryBlocks::Rows backup = origin.storage.rows;
-  const auto made = copy(origin);
-  for (const uint64_t first : {uint64_t{3000}, uint64_t{3500}}) {
-    origin.roll_back(backup);
-    origin.add(first, first + 10);
-    origin.rotate();
-    origin.add_and_commit(4000, 4010);
-    EXPECT_EQ(follow_origin(*made, origin.window), first == 3500);
-    expect_same(*made, origin);
-  }
-}
-
-TEST_P(WindowChanges, a_copy_is_the_origin_of_further_ones) {
-  const auto relay = copy(origin);
-  const auto further = copy(*relay);
-  for (uint64_t turn = 0; turn < 4; ++turn) {
-    origin.add_and_commit(3000 + 100 * turn, 3010 + 100 * turn);
-    if (turn % 2 == 1) {
-      origin.rotate();
-      origin.add_and_commit(4000 + 100 * turn, 4010 + 100 * turn);
-    }
-    EXPECT_FALSE(follow_origin(*relay, origin.window));
-    EXPECT_FALSE(follow_origin(*further, relay->window)) << turn;
-    expect_same(*further, origin);
-  }
-}
-
-TEST_P(WindowChanges, late_and_doubled_messages_change_nothing) {
-  const auto made = copy(origin);
-  const WindowMark first = mark_of(made->window);
-  origin.add_and_commit(3000, 3010);
-  const Bytes small = *changes_of(origin.window, first);
-  origin.rotate();
-  origin.commit();
-  const Bytes rotated = *changes_of(origin.window, first);
-  ASSERT_TRUE(take(made->window, rotated).ok());
-  made->commit();
-  const MemoryBlocks::Rows after = made->storage.rows;
-  EXPECT_TRUE(take(made->window, rotated).ok());
-  const Status late = take(made->window, small);
-  for (const WindowMark& mark : {first, mark_of(made->window)}) {
-    EXPECT_TRUE(fails(late, ErrorCode::kInvalid, mark_text(encode_window_mark(mark))));
-  }
-  EXPECT_FALSE(made->window.pending());
-  made->commit();
-  EXPECT_TRUE(made->storage.rows == after);
 }
 
 TEST_P(WindowChanges, no_rotation_comes_after_the_last_one_that_has_a_number) {

@@ -1,4 +1,4 @@
-// DELETE and UPDATE of a bloom_filter: refused, or counted.
+// DELETE and UPDATE of a bloom_filter that does not count.
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
@@ -39,61 +39,6 @@ TEST_P(NoRemoval, names_the_ways_out) {
   db.run("DELETE FROM f WHERE key = 'never there'");  // of which the table is not told
   EXPECT_NE(db.attempt("DELETE FROM f").code, SQLITE_OK);
   db.gives("SELECT count(*) FROM f WHERE key IN ('a', 'b')", 2);
-}
-
-class Counting : public testing::Test {
- protected:
-  Counting() { db.run(create("counting = on, seed = 1, fpr = 1e-6")); }
-  int64_t count(const std::string& key) {
-    const int64_t found = db.number("SELECT count FROM f WHERE key = " + key);
-    return found < 0 ? 0 : found;
-  }
-  Database db;
-};
-
-// Nothing saturates: counters above 14 overflow into entries of their own.
-TEST_F(Counting, adds_and_removes_any_number_of_copies) {
-  int64_t total = 0;
-  for (const int64_t copies : {1, 13, 14, 15, 16, 17, 100, 5000}) {
-    db.run("INSERT INTO f SELECT 'x' FROM ({})", numbers(1, copies));
-    total += copies;
-    EXPECT_EQ(count("'x'"), total);
-  }
-  db.run("INSERT INTO f VALUES ('y')");
-  check(db);
-  db.run("INSERT INTO f(f) VALUES ('rebuild')");
-  EXPECT_EQ(count("'x'"), total);
-  EXPECT_GT(rows_of(db, "f", kOverflowRows), 0);
-  check(db);
-  for (const int64_t copies : {1, 4000, 1130, 14, 15, 1, 1}) {
-    db.run("INSERT INTO f(f, key) SELECT 'delete', 'x' FROM ({})", numbers(1, copies));
-    total -= copies;
-    EXPECT_EQ(count("'x'"), total);
-    db.run("INSERT INTO f(f) VALUES ('rebuild')");
-    EXPECT_EQ(count("'x'"), total);
-    check(db);
-  }
-  db.run("INSERT INTO f(f, key) SELECT 'delete', 'x' FROM ({})", numbers(1, 5000));
-  EXPECT_EQ(count("'x'"), 0);
-  EXPECT_EQ(count("'y'"), 1);
-  db.gives("SELECT count(*) FROM f", 1);
-  db.run("INSERT INTO f(f) VALUES ('rebuild')");
-  EXPECT_EQ(rows_of(db, "f", kOverflowRows), 0);
-  check(db);
-}
-
-TEST_F(Counting, without_growth_can_be_emptied_and_filled_again) {
-  db.run("DROP TABLE f");
-  db.run(create("counting = on, seed = 2, capacity = 500, growth = off"));
-  for (int round = 0; round < 8; ++round) {
-    const int64_t first = round * 10000;
-    db.run("INSERT INTO f " + numbers(first, first + 499));
-    EXPECT_EQ(present(db, first, first + 499), 500);
-    db.refuses("INSERT INTO f " + numbers(first + 500, first + 999), {"full: f"});
-    db.run("INSERT INTO f(f, key) SELECT 'delete', i FROM ({})", numbers(first, first + 499));
-    EXPECT_EQ(db.number("SELECT count(*) FROM f"), 0) << round;
-    check(db);
-  }
 }
 
 }  // namespace

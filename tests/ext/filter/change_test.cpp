@@ -133,29 +133,5 @@ TEST_F(Full, lets_the_transaction_go_on) {
 
 // --- duplicates ------------------------------------------------------------------------------
 
-TEST(Duplicates, of_one_key_go_in_and_out_a_million_times) {
-  constexpr int64_t kTimes = 1'000'000;
-  Database db;
-  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(key, fingerprint_bits = 28, seed = 1)");
-  db.run("INSERT INTO f {}SELECT 'other' || i FROM n", with_numbers(1000));
-  const auto expect_others = [&db](int64_t copies) {
-    db.gives(with_numbers(1000) + "SELECT count(*) FROM n JOIN f ON key = 'other' || i", 1000);
-    db.gives("SELECT count(*) FROM f", 1000 + copies);
-    const int64_t count = db.number("SELECT count FROM f WHERE key = 'one'");
-    EXPECT_EQ(count < 0 ? 0 : count, copies);
-    db.run("INSERT INTO f(f) VALUES ('check')");
-  };
-  db.run("INSERT INTO f {}SELECT 'one' FROM n", with_numbers(kTimes));
-  expect_others(kTimes);
-  EXPECT_LT(db.number("SELECT capacity FROM filter_info('f')"), 3000);
-  db.run("INSERT INTO f(f, key) {}SELECT 'delete', 'one' FROM n", with_numbers(kTimes / 2));
-  expect_others(kTimes / 2);
-  db.run("INSERT INTO f(f) VALUES ('rebuild')");
-  expect_others(kTimes / 2);
-  db.run("INSERT INTO f(f, key) {}SELECT 'delete', 'one' FROM n", with_numbers(kTimes / 2));
-  expect_others(0);
-  EXPECT_LT(db.number("SELECT log_entries FROM filter_info('f')"), 20000);
-}
-
 }  // namespace
 }  // namespace cuckoo::test::filter_change_test

@@ -290,6 +290,12 @@ class ChangesScript : public Script {
   void deliver(const Message& message, Member& to) {
     const std::string before = to.mark();
     const bool leads = message.is_image || before == message.from || before == message.to;
+    if (one_in(4)) {
+      to.db->run("BEGIN");
+      (void)to.attempt("apply", message.bytes);
+      to.db->run("ROLLBACK");
+      EXPECT_EQ(to.mark(), before);
+    }
     const Outcome outcome = message.parts.empty() ? to.attempt("apply", message.bytes)
                                                   : deliver_parts(message.parts, to);
     if (outcome.code == SQLITE_OK) {

@@ -30,30 +30,6 @@ class Changes : public testing::Test {
   Database db;
 };
 
-TEST_F(Changes, bring_copies_up_to_date) {
-  make_copy("hashed", "", ", 'hashes'");
-  make_copy("plain", "", "");
-  make_copy("fixed", "growth = off", "");
-  const std::string before = mark_of(db, "o");
-  EXPECT_EQ(before.size(), 72U);
-  db.run("INSERT INTO o " + numbers(3001, 3100));
-  db.run("DELETE FROM o WHERE key IN ({})", numbers(1, 20));
-  const std::string after = mark_of(db, "o");
-  const std::string changes = changes_of(db, "o", before);
-  EXPECT_LE(changes.size() / 2, 120 * 6 + 200U);
-  for (const std::string copy : {"hashed", "plain", "fixed"}) {
-    EXPECT_EQ(mark_of(db, copy), before);
-    for (int sent = 0; sent < 2; ++sent) {
-      db.run(command(copy, "apply", changes));
-      EXPECT_EQ(mark_of(db, copy), after) << copy;
-      db.gives("SELECT count(*) FROM " + copy, 3080);
-      EXPECT_EQ(present(db, 21, 3100, copy), 3080);
-      EXPECT_LE(present(db, 1, 20, copy), 2);
-    }
-    check(db, copy);
-  }
-}
-
 TEST_F(Changes, arguments_that_are_none_are_refused) {
   const std::string mark = mark_of(db, "o");
   db.refuses("SELECT filter_changes('o', 'abc')", {"filter_changes", "mark", "BLOB"});
@@ -166,33 +142,6 @@ TEST_F(Changes, in_wrong_order_is_an_error_that_names_both) {
   db.refuses(command("c", "apply", late), {"lead from mark"});
 }
 
-TEST_F(Changes, a_transaction_takes_them_back) {
-  make_copy("plain", "", "");
-  make_copy("hashed", "", ", 'hashes'");
-  const std::string before = mark_of(db, "o");
-  db.run("INSERT INTO o VALUES (10001); DELETE FROM o WHERE key = 1");
-  const std::string changes = changes_of(db, "o", before);
-  for (const std::string copy : {"plain", "hashed"}) {
-    for (const char* begin : {"BEGIN", "BEGIN; INSERT INTO o VALUES (7); SAVEPOINT s"}) {
-      db.run(begin);
-      db.run(command(copy, "apply", changes));
-      EXPECT_NE(mark_of(db, copy), before);
-      db.run(std::string(begin) == "BEGIN" ? "ROLLBACK" : "ROLLBACK TO s");
-      EXPECT_EQ(mark_of(db, copy), before) << copy << ", " << begin;
-      EXPECT_EQ(present(db, 1, 1, copy), 1);
-      db.gives("SELECT count(*) FROM " + copy, 3000);
-      db.attempt("ROLLBACK");
-    }
-    // If a later row of the same statement fails, the changes are taken back, too.
-    db.refuses(sql("INSERT INTO {}({}, key) SELECT 'apply', {} UNION ALL SELECT 'apply', x'00'",
-                   copy, copy, changes),
-               {"CKMS"});
-    EXPECT_EQ(mark_of(db, copy), before);
-    db.run(command(copy, "apply", changes));
-    check(db, copy);
-  }
-}
-
 TEST_F(Changes, of_keys_that_could_mean_others_are_refused) {
   db.run("CREATE VIRTUAL TABLE t USING cuckoo_filter(key TEXT, capacity = 100)");
   db.run("CREATE VIRTUAL TABLE u USING cuckoo_filter(capacity = 100); INSERT INTO u VALUES ('a')");
@@ -233,29 +182,6 @@ TEST_F(Changes, another_connection_and_a_reopened_one_see_the_mark) {
   again.run("INSERT INTO d VALUES (1)");
   EXPECT_NE(mark_of(again, "d"), after) << "from here on it has marks of its own";
   again.run(command("d", "apply", changes_of(again, "d", after)));
-}
-
-TEST_F(Changes, of_a_backup_that_went_on_for_itself_are_not_taken) {
-  TemporaryFolder folder;
-  const std::string path = folder.file("origin.db");
-  QuickDatabase origin(path);
-  origin.run("CREATE VIRTUAL TABLE o USING cuckoo_filter(capacity = 1000)");
-  origin.run("INSERT INTO o " + numbers(1, 500));
-  const std::string shared = mark_of(origin, "o");
-  db.run("CREATE VIRTUAL TABLE c USING cuckoo_filter()");
-  db.run(command("c", "import", image_of(origin, "o")));
-  origin.run("VACUUM INTO '{}'", folder.file("backup.db"));
-  QuickDatabase backup(folder.file("backup.db"));
-  EXPECT_EQ(mark_of(backup, "o"), shared);
-  origin.run("INSERT INTO o VALUES (1001)");
-  backup.run("INSERT INTO o VALUES (2001)");
-  EXPECT_NE(mark_of(origin, "o"), mark_of(backup, "o"));
-  db.run(command("c", "apply", changes_of(origin, "o", shared)));
-  db.refuses(command("c", "apply", changes_of(backup, "o", shared)), {"lead from mark"});
-  backup.gives(sql("SELECT filter_behind('o', x'{}')", mark_of(db, "c")), "NULL");
-  db.run(command("c", "apply", changes_of(backup, "o", mark_of(db, "c"))));
-  EXPECT_EQ(mark_of(db, "c"), mark_of(backup, "o")) << "by the image";
-  EXPECT_EQ(present(db, 2001, 2001, "c"), 1);
 }
 
 TEST_F(Changes, unique_follows_unique_alone) {
@@ -326,68 +252,6 @@ TEST_F(Changes, of_what_is_not_unique_are_refused_by_what_is) {
   db.gives("SELECT count(*) FROM u", 2);
 }
 
-// A mark depends on the hashes, not on the cells that hold them.
-TEST_F(Changes, a_copy_that_grows_for_them_has_their_mark) {
-  db.run("INSERT INTO o " + numbers(3001, 4900));
-  make_copy("c", "", ", 'hashes'");
-  const std::string before = mark_of(db, "o");
-  db.run("INSERT INTO o " + numbers(5001, 5300));
-  const std::string changes = changes_of(db, "o", before);
-  db.run("BEGIN; INSERT INTO o(o) VALUES ('check')");
-  db.run("INSERT INTO c(c, key) VALUES ('rebuild', NULL)");
-  db.run("INSERT INTO c(c, key) SELECT 'apply', x FROM (SELECT {} AS x)", changes);
-  db.run("COMMIT; INSERT INTO c(c, key) VALUES ('resize', 9000)");
-  ASSERT_EQ(db.number("SELECT capacity FROM filter_info('c')"), 9000);
-  EXPECT_EQ(mark_of(db, "c"), mark_of(db, "o"));
-  EXPECT_EQ(present(db, 5001, 5300, "c"), 300);
-  check(db, "c");
-}
-
-// The origin grows several times. Copies get the segments that it made anew.
-TEST_F(Changes, neither_growth_off_nor_a_capacity_of_its_own_stands_in_the_way) {
-  make_copy("fixed", "growth = off, capacity = 100", "");
-  make_copy("plain", "capacity = 100", "");
-  make_copy("hashed", "capacity = 100", ", 'hashes'");
-  for (int64_t last = 3000; last < 20000; last += 1000) {
-    db.run("INSERT INTO o " + numbers(last + 1, last + 1000));
-    for (const std::string copy : {"fixed", "plain", "hashed"}) {
-      db.run(command(copy, "apply", changes_of(db, "o", mark_of(db, copy))));
-      ASSERT_EQ(mark_of(db, copy), mark_of(db, "o")) << copy << ", " << last;
-    }
-  }
-  for (const std::string copy : {"fixed", "plain", "hashed"}) {
-    EXPECT_EQ(present(db, 1, 20000, copy), 20000) << copy;
-    db.gives("SELECT count(*) FROM " + copy, 20000);
-    db.gives(sql("SELECT fpr_now < 1.3 * fpr FROM filter_info('{}')", copy), 1);
-    check(db, copy);
-  }
-}
-
-TEST_F(Changes, the_image_comes_where_nothing_else_leads) {
-  make_copy("c", "growth = off", "");
-  const auto follow = [&](const std::string& what) {
-    db.run(command("c", "apply", changes_of(db, "o", mark_of(db, "c"))));
-    EXPECT_EQ(mark_of(db, "c"), mark_of(db, "o")) << what;
-    EXPECT_EQ(db.number("SELECT count(*) FROM c"), db.number("SELECT count(*) FROM o")) << what;
-    check(db, "c");
-  };
-  for (const char* change :
-       {"INSERT INTO o(o) VALUES ('clear')", "INSERT INTO o VALUES (7)",
-        "CREATE VIRTUAL TABLE p USING cuckoo_filter(seed_of = 'o', fpr = 0.1, capacity = 50);"
-        "INSERT INTO p VALUES (1), (2); INSERT INTO o(o, key) VALUES ('import', "
-        "filter_export('p'))",
-        "INSERT INTO o(o) VALUES ('clear')"}) {
-    db.run(change);
-    follow(change);
-  }
-  db.run("INSERT INTO c VALUES (99)");
-  follow("a change of the copy's own");
-  EXPECT_LE(present(db, 99, 99, "c"), 1);
-  db.run("CREATE VIRTUAL TABLE empty USING cuckoo_filter()");
-  db.run("INSERT INTO empty(empty, key) SELECT 'apply', filter_changes('o', NULL)");
-  EXPECT_EQ(mark_of(db, "empty"), mark_of(db, "o")) << "from nothing";
-}
-
 // A copy that holds something follows its own origin. 'import' takes any image.
 TEST_F(Changes, of_another_seed_are_refused_unless_the_copy_is_empty) {
   make_copy("c", "", "");
@@ -428,25 +292,6 @@ TEST_F(Changes, that_a_copy_has_already_are_verified) {
   EXPECT_EQ(shadow_rows(db, "c"), before);
 }
 
-TEST_F(Changes, rebuild_and_resize_of_the_origin_keep_marks) {
-  make_copy("fixed", "growth = off", "");
-  make_copy("hashed", "", ", 'hashes'");
-  for (const char* change :
-       {"INSERT INTO o(o) VALUES ('rebuild')", "INSERT INTO o(o, key) VALUES ('resize', 400000)",
-        "INSERT INTO o(o, key) VALUES ('resize', 10)"}) {
-    const std::string before = mark_of(db, "o");
-    db.run(change);
-    EXPECT_EQ(mark_of(db, "o"), before) << change;
-    db.run("INSERT INTO o SELECT 10000 + count(*) FROM o; DELETE FROM o WHERE key = 5");
-    for (const std::string copy : {"fixed", "hashed"}) {
-      db.run(command(copy, "apply", changes_of(db, "o", mark_of(db, copy))));
-      EXPECT_EQ(mark_of(db, copy), mark_of(db, "o")) << change;
-      EXPECT_EQ(present(db, 10, 3000, copy), 2991) << change;
-      check(db, copy);
-    }
-  }
-}
-
 TEST_F(Changes, filter_behind_counts_what_came_since) {
   make_copy("c", "", "");
   const std::string mark = mark_of(db, "o");
@@ -462,137 +307,6 @@ TEST_F(Changes, filter_behind_counts_what_came_since) {
   db.gives(behind, "NULL");
   db.run("CREATE VIRTUAL TABLE none USING bloom_filter(hash = 'murmur2')");
   db.gives(sql("SELECT filter_behind('none', x'{}')", mark), "NULL");
-}
-
-// A copy that was made when its origin was empty is told of all hashes, even of those that only
-// seemed present in the origin. So the copy's segments can be made anew.
-TEST_F(Changes, copy_of_an_empty_set_without_hashes_is_told_of_each) {
-  for (const char* module : {"bloom_filter(", "bloom_filter(layout = blocked, "}) {
-    Database one;
-    const std::string create = std::string(" USING ") + module;
-    one.run("CREATE VIRTUAL TABLE o{}growth = off, capacity = 2000, fpr = 0.25)", create);
-    one.run("CREATE VIRTUAL TABLE c{}capacity = 10)", create);
-    one.run(command("c", "import", "filter_export('o')"));
-    for (int i = 0; i < 19; ++i) {
-      one.run("INSERT INTO o " + numbers(100 * i + 1, 100 * i + 100));
-      one.run(command("c", "apply", "filter_changes('o', filter_mark('c'))"));
-    }
-    one.gives("SELECT filter_mark('o') = filter_mark('c')", 1);
-    one.run(command("c", "resize", "100000"));
-    EXPECT_EQ(present(one, 1, 1900, "c"), 1900) << module;
-    check(one, "c");
-  }
-}
-
-// A copy folds at other times than its origin. So hashes that the origin folded may be pending in
-// the copy. A key may then seem present in the cells of only one of the two.
-TEST_F(Changes, of_a_set_without_hashes_reach_copies_that_fold_at_other_times) {
-  for (const char* layout : {"standard", "blocked"}) {
-    Database one;
-    one.run(
-        "CREATE VIRTUAL TABLE o USING bloom_filter(growth = off, capacity = 12000,"
-        " fpr = 0.25, seed = 1, layout = {})",
-        layout);
-    one.run("CREATE VIRTUAL TABLE c USING bloom_filter(growth = off, layout = {})", layout);
-    one.run("INSERT INTO o {}; INSERT INTO o {}", numbers(0, 7999), numbers(10000, 10179));
-    one.run(command("c", "import", "filter_export('o')"));
-    for (int i = 200; i < 225; ++i) {
-      one.run("INSERT INTO o " + numbers(100 * i, 100 * i + 99));
-      one.run(command("c", "apply", "filter_changes('o', filter_mark('c'))"));
-      ASSERT_EQ(present(one, 20000, 100 * i + 99, "c"), 100 * i + 100 - 20000) << layout;
-    }
-    one.gives("SELECT filter_mark('o') = filter_mark('c')", 1);
-    check(one, "c");
-  }
-}
-
-// The test removes keys that were never added, and then adds them. These removes took cells of
-// other keys. The origin gives these cells back when it makes a segment anew. A copy without hashes
-// can't do so: it gets the segment.
-TEST_F(Changes, repair_a_copy_as_its_origin_was_repaired) {
-  Database one;
-  one.run("CREATE VIRTUAL TABLE o USING cuckoo_filter(capacity = 20000, fpr = 0.25, seed = 1)");
-  one.run("CREATE VIRTUAL TABLE c USING cuckoo_filter()");
-  one.run("INSERT INTO o " + numbers(1, 6000));
-  one.run(command("c", "import", "filter_export('o')"));
-  int64_t key = 100000;
-  int64_t added = 0;
-  while (one.number("SELECT count(*) FROM o") == 6000) {  // until it is repaired
-    ASSERT_LT(key, 150000);
-    one.run("BEGIN");
-    for (int i = 0; i < 1000; ++i, ++key) {
-      if (one.number("SELECT filter_contains('o', {})", key) == 1) {
-        one.run("DELETE FROM o WHERE key = {}; INSERT INTO o VALUES ({})", key, key);
-        ++added;
-      }
-    }
-    one.run("COMMIT");
-    one.run(command("c", "apply", "filter_changes('o', filter_mark('c'))"));
-  }
-  EXPECT_GT(added, 1000);
-  EXPECT_EQ(one.number("SELECT count(*) FROM c"), one.number("SELECT count(*) FROM o"));
-  EXPECT_EQ(present(one, 1, 6000, "c"), 6000);
-  check(one, "c");
-}
-
-// The origin cuts as many counts to 1 as it drops removes. So it has as many items as before.
-TEST_F(Changes, repair_a_copy_though_as_many_items_come_as_go) {
-  Database one;
-  one.run(
-      "CREATE VIRTUAL TABLE o USING bloom_filter(counting = on, unique = on, capacity = 20000,"
-      " fpr = 0.25, seed = 1)");
-  one.run("CREATE VIRTUAL TABLE c USING bloom_filter(counting = on, unique = on)");
-  one.run("INSERT OR IGNORE INTO o " + numbers(1, 6000));
-  one.run(command("c", "import", "filter_export('o')"));
-  const auto absent = [&one](const char* table) { return 6000 - present(one, 1, 6000, table); };
-  int64_t key = 100000;
-  int64_t most = 0;
-  do {
-    ASSERT_LT(key, 1000000);
-    one.run("BEGIN");
-    int removed = 0;
-    for (; removed < 300; ++key) {
-      if (one.number("SELECT filter_contains('o', {})", key) == 1) {
-        one.run("DELETE FROM o WHERE key = {}", key);
-        removed += sqlite3_changes(one.handle());
-      }
-    }
-    one.run(
-        "CREATE TEMP TABLE again AS SELECT i FROM ({}) WHERE NOT filter_contains('o', i)"
-        " LIMIT {}; INSERT OR IGNORE INTO o SELECT i FROM again; DROP TABLE again",
-        numbers(1, 6000), removed);
-    one.run("COMMIT");
-    one.run(command("c", "apply", "filter_changes('o', filter_mark('c'))"));
-    most = std::max(most, absent("o"));
-  } while (absent("o") > 0);  // until it is repaired
-  EXPECT_GT(most, 100);
-  one.gives("SELECT filter_mark('o') = filter_mark('c')", 1);
-  EXPECT_EQ(absent("c"), 0);
-  check(one, "c");
-}
-
-TEST(ChangesBytes, equal_statements_leave_equal_rows) {
-  std::string dumps[2];
-  for (std::string& dump : dumps) {
-    Database db;
-    db.run("CREATE VIRTUAL TABLE a USING cuckoo_filter(capacity = 2000, seed = 7)");
-    db.run("INSERT INTO a " + numbers(1, 1000));
-    for (const std::string copy : {"c", "d"}) {
-      db.run("CREATE VIRTUAL TABLE {} USING cuckoo_filter(seed = 1)", copy);
-      db.run(command(copy, "import", image_of(db, "a", copy == "c" ? ", 'hashes'" : "")));
-    }
-    db.run("INSERT INTO a " + numbers(1001, 1400));
-    for (const std::string copy : {"c", "d"}) {
-      db.run(command(copy, "apply", changes_of(db, "a", mark_of(db, copy))));
-    }
-    db.run("INSERT INTO a(a) VALUES ('rebuild')");
-    for (const std::string table : {"a", "c", "d"}) {
-      dump += db.list("SELECT key || quote(value) FROM {}_config", table);
-      dump += db.list("SELECT id || quote(block) FROM {}_data", table);
-      EXPECT_EQ(mark_of(db, table), mark_of(db, "a"));
-    }
-  }
-  EXPECT_EQ(dumps[0], dumps[1]);
 }
 
 }  // namespace

@@ -75,48 +75,6 @@ TEST_P(Counts, add_up_to_a_limit_that_is_told) {
   check(db);
 }
 
-// The rows of f_data, as one text.
-std::string bytes_of_tables(Database& db) {
-  return db.text("SELECT hex(group_concat(id || '=' || hex(block))) FROM f_data");
-}
-
-// A second database that gets the same statements has the same bytes, whatever is rolled back,
-// committed by other connections, folded or made anew.
-TEST_P(Counts, survive_savepoints_growth_and_other_connections) {
-  TemporaryFolder folder;
-  std::string bytes[2];
-  for (int replica = 0; replica < 2; ++replica) {
-    const std::string path = folder.file("r" + std::to_string(replica) + ".db");
-    Database one(path);
-    Database other(path);
-    create(one, "f");
-    for (int round = 0; round < 6; ++round) {
-      const std::string first = std::to_string(round * 1000);
-      one.run(
-          "BEGIN;"
-          " INSERT INTO f(key, count) {}SELECT {} + i, 1 + (i * 37) % 1000 FROM n WHERE i % 5 < 3",
-          with_numbers(2000), first);
-      one.run(
-          "SAVEPOINT s; INSERT INTO f(key, count) VALUES ({} + 1, 1000000);"
-          " INSERT INTO f(f, key, count) VALUES ('delete', {} + 2, 9)",
-          first, first);
-      one.run("ROLLBACK TO s; INSERT INTO f(f, key, count) VALUES ('delete', {} + 5, 100); COMMIT",
-              first);
-      other.run("BEGIN; INSERT INTO f(key, count) VALUES (7, 123456); ROLLBACK");
-      other.run("INSERT INTO f(key, count) VALUES ('hot', 1000000)");
-      EXPECT_EQ(count_of(one, "'hot'"), 1000000 * (round + 1));
-      check(round % 2 == 0 ? one : other);
-    }
-    one.run("INSERT INTO f(f) VALUES ('rebuild')");
-    other.run("INSERT INTO f(key, count) VALUES ('hot', 44)");
-    EXPECT_EQ(count_of(one, "'hot'"), 6000044);
-    EXPECT_EQ(items_of(one), items_of(other));
-    check(one);
-    bytes[replica] = bytes_of_tables(one);
-  }
-  EXPECT_EQ(bytes[0], bytes[1]);
-}
-
 TEST_P(Counts, go_to_copies_images_and_merges) {
   create(db, "f", ", capacity = 2000");
   db.run("INSERT INTO f(key, count) {}SELECT i, i * i FROM n", with_numbers(500));

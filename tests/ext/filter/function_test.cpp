@@ -1,4 +1,4 @@
-// filter_contains(), filter_info(), cuckoo_version(); loading; determinism.
+// filter_contains(), filter_info(), cuckoo_version(); loading.
 #include <cmath>
 
 #include "tests/support/extension_path.hpp"
@@ -193,22 +193,6 @@ TEST_F(Contains, in_an_open_statement_survives_detach) {
   EXPECT_EQ(open.integer(), 1);
 }
 
-// In a SELECT without FROM only the function's own statements read the database.
-TEST_F(Contains, without_from_follows_another_connection) {
-  Database other(folder.file("f.db"));
-  Query probe(db, "SELECT filter_contains('seen', 'z')");
-  EXPECT_EQ(probe.once(), 0);
-  other.run("INSERT INTO seen VALUES ('z')");
-  EXPECT_EQ(probe.once(), 1);
-  other.run("DELETE FROM seen WHERE key = 'z'");
-  EXPECT_EQ(probe.once(), 0);
-  other.run("INSERT INTO seen {}SELECT i FROM n; INSERT INTO seen VALUES ('z')",
-            with_numbers(5000));
-  EXPECT_EQ(probe.once(), 1);
-  other.run("INSERT INTO seen(seen) VALUES ('rebuild')");
-  EXPECT_EQ(probe.once(), 1);
-}
-
 TEST_F(Contains, without_from_survives_schema_changes_of_another_connection) {
   for (const char* journal : {"DELETE", "WAL"}) {
     db.run(std::string("PRAGMA journal_mode = ") + journal);
@@ -389,83 +373,6 @@ TEST(Load, twice_is_a_no_op) {
   open.reset();
   db.gives("INSERT INTO f VALUES (2); COMMIT; SELECT key FROM f WHERE key IN (1, 2)", "1,2");
   db.gives("SELECT filter_contains('f', 2)", "1");
-}
-
-// --- determinism -----------------------------------------------------------------------------
-
-// Statement replication: the same statements in the same order.
-std::vector<std::string> replicated_statements() {
-  std::vector<std::string> all = {
-      "CREATE VIRTUAL TABLE f USING cuckoo_filter(key, fpr = 0.001, seed = 12345)",
-      "INSERT INTO f VALUES ('a'), ('b'), (1), (x'00')",
-      "BEGIN",
-      "INSERT INTO f " + with_numbers(800) + "SELECT 'k' || i FROM n",
-      "SAVEPOINT s",
-      "DELETE FROM f WHERE key IN ('k1', 'k2', 'k3')",
-      "ROLLBACK TO s",
-      "INSERT INTO f VALUES ('s')",
-      "COMMIT",
-      "UPDATE f SET key = 'c' WHERE key = 'b'",
-      "INSERT INTO f " + with_numbers(9000) + "SELECT i FROM n",
-      "INSERT INTO f " + with_numbers(300) + "SELECT 'copy' FROM n",
-      "BEGIN",
-      "INSERT INTO f " + with_numbers(5000) + "SELECT -i FROM n",
-      "ROLLBACK",
-      "INSERT INTO f(f, key) " + with_numbers(7000) + "SELECT 'delete', i FROM n",
-      "ALTER TABLE f RENAME TO g",
-      "INSERT INTO g " + with_numbers(700) + "SELECT 'z' || i FROM n",
-      "INSERT INTO g(g) VALUES ('rebuild')",
-      "INSERT INTO g " + with_numbers(2000) + "SELECT 'y' || i FROM n",
-      "INSERT INTO g(g, key) VALUES ('resize', 9999)",
-      "INSERT INTO g VALUES (NULL)",
-      "INSERT INTO g VALUES ('x'), (NULL)",
-      "DELETE FROM g WHERE key = 'copy'",
-      "CREATE VIRTUAL TABLE h USING cuckoo_filter(growth = off, capacity = 3000, seed_of = g)",
-      "INSERT INTO h " + with_numbers(3000) + "SELECT i % 100 FROM n",
-      "INSERT INTO h VALUES (5)",
-      "DELETE FROM h WHERE key < 5 OR key IN (7, 8)",
-      "DELETE FROM h WHERE key IN (7, 8)",
-  };
-  for (int i = 0; i < 40; ++i) {
-    all.push_back(sql("INSERT INTO g {}SELECT 'i' || (i + {}) FROM n", with_numbers(50), i * 50));
-  }
-  all.emplace_back("ALTER TABLE g RENAME TO f");
-  return all;
-}
-
-TEST(Determinism, of_two_databases_given_the_same_statements) {
-  TemporaryFolder folder;
-  Database one(folder.file("one.db"));
-  one.run("PRAGMA journal_mode = WAL");
-  Database two;
-  for (const std::string& sql : replicated_statements()) {
-    const Outcome first = one.attempt(sql);
-    const Outcome second = two.attempt(sql);
-    EXPECT_EQ(first.code, second.code) << sql;
-    one.attempt("SELECT count(*) FROM g WHERE key IN (1, 2, 3)");  // reading changes nothing
-    one.attempt("INSERT INTO f(f) VALUES ('check')");
-  }
-  EXPECT_EQ(shadow_rows(one, "f"), shadow_rows(two, "f"));
-  EXPECT_EQ(shadow_rows(one, "h"), shadow_rows(two, "h"));
-  EXPECT_GT(shadow_rows(one, "f").size(), 20U);
-}
-
-// A replica that is closed and opened after each transaction writes the same bytes.
-TEST(Determinism, does_not_depend_on_what_is_in_memory) {
-  TemporaryFolder folder;
-  const std::string file = folder.file("one.db");
-  auto one = std::make_unique<QuickDatabase>(file);
-  Database two;
-  for (const std::string& sql : replicated_statements()) {
-    one->attempt(sql);
-    two.attempt(sql);
-    if (sqlite3_get_autocommit(one->handle()) != 0) {
-      one.reset();
-      one = std::make_unique<QuickDatabase>(file);
-    }
-  }
-  EXPECT_EQ(shadow_rows(*one, "f"), shadow_rows(two, "f"));
-  EXPECT_EQ(shadow_rows(*one, "h"), shadow_rows(two, "h"));
 }
 
 }  // namespace

@@ -242,27 +242,6 @@ TEST_F(Guard, tells_rows_without_a_rowid_apart) {
 
 // --- transactions, connections -------------------------------------------------------------------
 
-TEST_F(Guard, sees_what_the_table_has_now) {
-  const TemporaryFolder folder;
-  QuickDatabase one(folder.file("guard.db"));
-  make(one);
-  const std::string find = "SELECT id FROM guarded WHERE email = 'new'";
-  one.gives(find, "none");
-  one.run("BEGIN; INSERT INTO users(id, email) VALUES (5000, 'new')");
-  one.gives(find, "5000");
-  one.run("SAVEPOINT s; DELETE FROM users WHERE id = 5000");
-  one.gives(find, "none");
-  one.run("ROLLBACK TO s");
-  one.gives(find, "5000");
-  one.run("ROLLBACK");
-  one.gives(find, "none");
-  QuickDatabase other(folder.file("guard.db"));
-  other.gives(find, "none");
-  one.run("INSERT INTO users(id, email) VALUES (6000, 'new')");
-  other.gives(find, "6000");
-  one.gives(find, "6000");
-}
-
 TEST_F(Guard, goes_on_while_its_table_is_written) {
   make(db);
   db.run("CREATE TABLE requests(email TEXT)");
@@ -416,24 +395,6 @@ TEST_F(Guard, I5_other_inserts_are_not_refused) {
   const int64_t before = db.number("SELECT count(*) FROM users");
   db.run("INSERT INTO users(email) SELECT g.email FROM near g");
   db.gives("SELECT count(*) FROM users", 2 * before);
-}
-
-TEST_F(Guard, reads_inside_statements_that_write) {
-  make(db);
-  db.run("UPDATE users SET note = 'changed' WHERE id IN (SELECT id FROM guarded WHERE grp = 3)");
-  db.gives("SELECT count(*) FROM guarded WHERE note = 'changed'", 100);
-  db.run(
-      "DELETE FROM users WHERE EXISTS (SELECT 1 FROM guarded g WHERE g.email = users.email"
-      " AND g.grp = 3)");
-  db.gives("SELECT count(*) FROM guarded", 900);
-  db.run(
-      "CREATE TABLE log(id, note);"
-      "CREATE TRIGGER logs AFTER INSERT ON log BEGIN"
-      " UPDATE log SET note = (SELECT note FROM guarded WHERE email = 'u' || new.id)"
-      " WHERE id = new.id; END;"
-      "INSERT INTO log(id) VALUES (5), (4444)");
-  db.gives("SELECT coalesce(note, '-') FROM log", "n5,-");
-  db.gives("CREATE TABLE copy AS SELECT * FROM guarded; SELECT count(*) FROM copy", 900);
 }
 
 TEST_F(Guard, guards_tables_of_other_schemas) {

@@ -42,59 +42,6 @@ class Image : public testing::TestWithParam<const char*> {
 };
 INSTANTIATE_TEST_SUITE_P(Kinds, Image, testing::ValuesIn(kKinds), kParameterName);
 
-// An image, as SQL shows it, without its mark and checksum: a log's chain value depends on where
-// its rows end.
-std::string unmarked(const std::string& image) {
-  constexpr size_t kMarkAt = 2 + 2 * 152;
-  constexpr size_t kMarkDigits = 2 * 16;
-  constexpr size_t kCrcDigits = 2 * 4 + 1;
-  std::string rest = image;
-  return rest.erase(rest.size() - kCrcDigits).erase(kMarkAt, kMarkDigits);
-}
-
-// The image is the same whatever the size of the pages.
-TEST_P(Image, goes_from_one_page_size_to_another) {
-  TemporaryFolder folder;
-  for (const char* with : {"'f'", "'f', 'hashes'"}) {
-    std::string first_image;
-    for (const char* from : {"512", "1024", "4096", "65536"}) {
-      QuickDatabase source(folder.file(std::string("from") + from + with[2] + ".db"));
-      source.run("PRAGMA page_size = {}; DROP TABLE IF EXISTS f", from);
-      source.run(create(kind(), "seed = 77, capacity = 2000, fpr = 0.01"));
-      source.run("INSERT INTO f " + numbers(1, 1500));
-      source.run("INSERT INTO f SELECT 'x' FROM ({})", numbers(1, 40));
-      if (!is_set(kind())) {
-        source.run("DELETE FROM f WHERE key IN ('x', 5)");
-      }
-      if (is_set(kind())) {
-        source.run("INSERT INTO f(f) VALUES ('rebuild')");
-      }
-      const std::string image = image_of(source, with);
-      if (kind() != "cuckoo_filter") {  // whose buckets depend on when it was folded
-        first_image = first_image.empty() ? unmarked(image) : first_image;
-        EXPECT_EQ(unmarked(image), first_image) << from;
-      }
-      for (const char* to : {"512", "1024", "4096", "65536"}) {
-        QuickDatabase target(folder.file(std::string("to") + to + ".db"));
-        target.run("PRAGMA page_size = {}; DROP TABLE IF EXISTS f", to);
-        target.run(create(kind(), "seed = 5, capacity = 10"));
-        target.run("INSERT INTO f " + numbers(100001, 100300));
-        import(target, image);
-        EXPECT_EQ(count(target), count(source));
-        EXPECT_GE(present(target, 6, 1500), 1495);
-        target.gives("SELECT count FROM f WHERE key = 'x'", is_set(kind()) ? 1 : 39);
-        EXPECT_EQ(image_of(target, with), image) << from << " to " << to;
-        EXPECT_LE(present(target, 100001, 120000), 260);
-        EXPECT_EQ(target.rows("SELECT kind, items, capacity, fpr, bits_per_key, hashes FROM"
-                              " filter_info('f')"),
-                  source.rows("SELECT kind, items, capacity, fpr, bits_per_key, hashes FROM"
-                              " filter_info('f')"));
-        check(target);
-      }
-    }
-  }
-}
-
 TEST_P(Image, with_hashes_can_grow) {
   db.run(create(kind(), "seed = 1, capacity = 100, fpr = 0.001"));
   db.run("INSERT INTO f " + numbers(1, 100));
@@ -203,172 +150,7 @@ TEST_P(Image, promises_as_many_keys_as_its_filter) {
   }
 }
 
-// An import brings the image's seed, capacity and geometry. A roll-back brings back the old ones.
-TEST_P(Image, imported_is_undone_by_roll_backs) {
-  TemporaryFolder folder;
-  Database maker;
-  maker.run(create(kind(), "seed = 1, capacity = 3000, fpr = 1e-5"));
-  maker.run("INSERT INTO f " + numbers(1, 2500));
-  const std::string image = image_of(maker, "'f', 'hashes'");
-  QuickDatabase one(folder.file("f.db"));
-  one.run(create(kind(), "seed = 9, capacity = 50, fpr = 1e-6"));
-  one.run("INSERT INTO f " + numbers(10001, 10040));
-  QuickDatabase other(folder.file("f.db"));
-  EXPECT_EQ(present(other, 10001, 10040), 40);
-  const std::vector<Row> before = shadow_rows(one, "f");
-  const std::string old = "SELECT capacity || ' ' || fpr || ' ' || items FROM filter_info('f')";
-
-  one.run("BEGIN; INSERT INTO f VALUES (10041)");
-  import(one, image);
-  EXPECT_EQ(present(one, 1, 2500), 2500);
-  other.gives(old, "50 1.0e-06 40");
-  one.run("INSERT INTO f {}; SELECT count(*) FROM f; ROLLBACK", numbers(2501, 2600));
-  EXPECT_EQ(shadow_rows(one, "f"), before);
-  one.gives(old, "50 1.0e-06 40");
-  EXPECT_EQ(present(one, 10001, 10040), 40);
-  EXPECT_EQ(present(one, 1, 2500), 0);
-
-  one.run("BEGIN; INSERT INTO f VALUES (10041); SAVEPOINT s");
-  import(one, image);
-  one.run("INSERT INTO f {}; ROLLBACK TO s; INSERT INTO f VALUES (10042)", numbers(2501, 2600));
-  one.gives(old, "50 1.0e-06 42");
-  import(one, image);
-  one.gives(old, "3000 1.0e-05 2500");
-  one.run("SAVEPOINT t; INSERT INTO f(f) VALUES ('clear'); ROLLBACK TO t; COMMIT");
-  for (Database* each : {static_cast<Database*>(&one), static_cast<Database*>(&other)}) {
-    each->gives(old, "3000 1.0e-05 2500");
-    EXPECT_EQ(present(*each, 1, 2500), 2500);
-    each->gives("SELECT value FROM f_config WHERE key = 'seed'", "1");
-    check(*each);
-  }
-  other.run("INSERT INTO f " + numbers(2501, 9000));
-  EXPECT_EQ(present(one, 1, 9000), 9000);
-  one.run("VACUUM; PRAGMA integrity_check");
-  QuickDatabase later(folder.file("f.db"));
-  EXPECT_EQ(present(later, 1, 9000), 9000);
-  check(later);
-}
-
-// The other connection has the table open, a prepared statement and a snapshot.
-TEST_P(Image, imported_is_seen_by_another_connection_at_its_next_statement) {
-  TemporaryFolder folder;
-  QuickDatabase one(folder.file("f.db"));
-  one.run("PRAGMA journal_mode = WAL");
-  one.run(create(kind(), "seed = 9, capacity = 50") + ";" + create(kind(), "seed = 1", "g"));
-  one.run("INSERT INTO f VALUES (1); INSERT INTO g VALUES (2), (3)");
-  QuickDatabase other(folder.file("f.db"));
-  Query probe(other, "SELECT count(*) FROM f WHERE key IN (1, 2, 3)");
-  Query function(other, "SELECT filter_contains('f', 2)");
-  EXPECT_EQ(probe.once(), 1);
-  EXPECT_EQ(function.once(), 0);
-  QuickDatabase snapshot(folder.file("f.db"));
-  snapshot.run("BEGIN; SELECT count(*) FROM f");
-  one.run("INSERT INTO f(f, key) SELECT 'import', filter_export('g')");
-  EXPECT_EQ(probe.once(), 2);
-  EXPECT_EQ(function.once(), 1);
-  snapshot.gives("SELECT key FROM f WHERE key IN (1, 2, 3)", "1");
-  snapshot.gives("SELECT capacity FROM filter_info('f')", "50");
-  snapshot.gives("COMMIT; SELECT key FROM f WHERE key IN (1, 2, 3)", "2,3");
-  other.run("INSERT INTO f VALUES (4)");
-  one.gives("SELECT key FROM f WHERE key IN (1, 2, 3, 4)", "2,3,4");
-}
-
 // --- merging -----------------------------------------------------------------------------------
-
-TEST_P(Image, merges_filters_of_any_size_by_their_hashes) {
-  for (const char* growth : {"on", "off"}) {
-    for (const bool as_image : {false, true}) {
-      Database one;
-      one.run(create(kind(), std::string("seed = 1, capacity = 5000, growth = ") + growth));
-      one.run(create(kind(), "seed_of = f, capacity = 10, fpr = 0.01", "g"));
-      one.run("INSERT INTO f {}; INSERT INTO g {}", numbers(1, 1000), numbers(900, 2000));
-      one.run("INSERT INTO f(f, key) VALUES ('merge', {})",
-              (as_image ? "filter_export('g', 'hashes')" : "'g'"));
-      EXPECT_EQ(present(one, 1, 2000), 2000) << growth;
-      EXPECT_LE(present(one, 2001, 20000), 40);
-      EXPECT_LE(count(one), is_set(kind()) ? 2000 : 2101);
-      EXPECT_GE(count(one), is_set(kind()) ? 1990 : 2101);
-      check(one);
-      EXPECT_EQ(present(one, 900, 2000, "g"), 1101);
-      check(one, "g");
-    }
-  }
-}
-
-TEST_P(Image, merges_another_kind_of_filter_by_its_hashes) {
-  for (const char* from : kKinds) {
-    Database one;
-    one.run(create(kind(), "seed = 1") + ";" + create(from, "seed = 1, capacity = 50", "g"));
-    one.run("INSERT INTO f {}; INSERT INTO g {}; ATTACH ':memory:' AS aux", numbers(1, 100),
-            numbers(101, 1500));
-    one.run("{}; INSERT INTO h {}", create(from, "seed = 1", "aux.h"), numbers(2001, 2100));
-    one.run("INSERT INTO f(f, key) VALUES ('merge', 'g'), ('merge', 'aux.h')");
-    EXPECT_EQ(present(one, 1, 1500), 1500) << from;
-    EXPECT_EQ(present(one, 2001, 2100), 100) << from;
-    check(one);
-  }
-}
-
-TEST_P(Image, merges_equal_geometries_without_hashes) {
-  for (const bool as_image : {false, true}) {
-    Database one;
-    const std::string options = "seed = 1, capacity = 1000, growth = off";
-    one.run(create(kind(), options) + ";" + create(kind(), options, "g"));
-    one.run("INSERT INTO f {}; INSERT INTO g {}", numbers(1, 400), numbers(301, 800));
-    one.run("BEGIN; INSERT INTO f(f, key) VALUES ('merge', {})",
-            (as_image ? "filter_export('g')" : "'g'"));
-    EXPECT_EQ(present(one, 1, 800), 800);
-    one.run("ROLLBACK");
-    EXPECT_EQ(count(one), 400);
-    EXPECT_LE(present(one, 401, 800), 5);
-    one.run("INSERT INTO f(f, key) VALUES ('merge', {})",
-            (as_image ? "filter_export('g')" : "'g'"));
-    EXPECT_EQ(present(one, 1, 800), 800);
-    if (is_set(kind())) {  // an estimate, from the bits
-      EXPECT_NEAR(static_cast<double>(count(one)), 800, 25);
-    } else {
-      EXPECT_EQ(count(one), 900);
-    }
-    check(one);
-    const std::string many =
-        "INSERT INTO f(f, key) SELECT 'merge', 'g' FROM (" + numbers(1, 10) + ")";
-    if (kind() == "cuckoo_filter") {
-      one.refuses(many, {"full: f"});
-      EXPECT_EQ(count(one), 900);
-    } else {  // the same cells again
-      one.run(many);
-    }
-    EXPECT_EQ(present(one, 1, 800), 800);
-    check(one);
-  }
-}
-
-// An image has pages of its own size, whatever page size the database has.
-TEST_P(Image, merges_plain_images_in_databases_of_any_page_size) {
-  const std::string build = kind() == "cuckoo_filter" ? "cuckoo_build" : "bloom_build";
-  const bool built = kind() == "cuckoo_filter" || kind() == "bloom_filter";
-  for (const char* page_size : {"512", "1024", "2048", "4096", "65536"}) {
-    SCOPED_TRACE(page_size);
-    Database one;
-    one.run(std::string("PRAGMA page_size = ") + page_size + ";" +
-            create(kind(), "seed = 0, capacity = 5000, growth = off") + ";" +
-            create(kind(), "seed = 0, capacity = 5000, growth = off", "g"));
-    one.run(
-        "INSERT INTO f {}; INSERT INTO g {};"
-        " INSERT INTO f(f, key) VALUES ('merge', filter_export('g'))",
-        numbers(1, 1000), numbers(1001, 3000));
-    EXPECT_EQ(present(one, 1, 3000), 3000);
-    check(one);
-    if (built) {
-      one.run("INSERT INTO f(f, key) SELECT 'merge', {}(i, 0.001, 5000) FROM ({})", build,
-              numbers(3001, 4500));
-      EXPECT_EQ(present(one, 1, 4500), 4500);
-      EXPECT_NEAR(static_cast<double>(count(one)), 4500, 25);
-      check(one);
-    }
-    EXPECT_LE(present(one, 10001, 20000), 40);
-  }
-}
 
 TEST_P(Image, merge_into_an_empty_filter_that_grows_takes_an_image_without_hashes) {
   db.run(create(kind(), "seed = 1, capacity = 100") + ";" +
@@ -429,24 +211,6 @@ TEST_P(Image, merge_that_is_full_changes_nothing) {
   }
   db.run("INSERT INTO f {}; COMMIT", numbers(last + 1, 300));
   EXPECT_EQ(present(db, 1, 300), 300);
-  check(db);
-}
-
-TEST_P(Image, merge_keeps_the_copies) {
-  db.run(create(kind(), "seed = 1, capacity = 100") + ";" + create(kind(), "seed = 1", "g"));
-  db.run(
-      "INSERT INTO f VALUES ('x'), ('x'); INSERT INTO g SELECT 'x' FROM ({});"
-      " INSERT INTO g VALUES ('y')",
-      numbers(1, 5000));
-  db.run("INSERT INTO f(f, key) VALUES ('merge', 'g')");
-  db.gives("SELECT count FROM f WHERE key = 'x'", is_set(kind()) ? 1 : 5002);
-  EXPECT_EQ(count(db), is_set(kind()) ? 2 : 5003);
-  if (!is_set(kind())) {
-    // Copies do not make the filter grow, but copies that are not folded yet may count as keys.
-    EXPECT_LE(db.number("SELECT capacity FROM filter_info('f')"), 100 + 504);
-    db.run("INSERT INTO f(f, key) SELECT 'delete', 'x' FROM ({})", numbers(1, 5001));
-    db.gives("SELECT count FROM f WHERE key = 'x'", 1);
-  }
   check(db);
 }
 
@@ -511,24 +275,6 @@ TEST(ImageRefused, names_the_difference_and_the_way_out) {
   db.refuses("SELECT filter_export(x'00')", {"filter_export", "name"});
   db.run("INSERT INTO f(f, key) VALUES ('merge', 'wide')");  // a wide log narrows
   EXPECT_EQ(count(db), 2);
-}
-
-TEST(ImageExport, inside_a_transaction_has_what_is_pending) {
-  for (const char* kind : kKinds) {
-    Database db;
-    db.run(create(kind, "seed = 1, capacity = 200"));
-    db.run("INSERT INTO f {}; BEGIN; INSERT INTO f {}", numbers(1, 150), numbers(151, 900));
-    if (!is_set(kind)) {
-      db.run("INSERT INTO f(f, key) SELECT 'delete', i FROM ({})", numbers(1, 50));
-    }
-    for (const char* with : {"'f'", "'f', 'hashes'"}) {
-      db.run("DROP TABLE IF EXISTS i; CREATE TEMP TABLE i AS SELECT filter_export({}) AS b", with);
-      db.gives(sql("SELECT sum(filter_contains(b, i)) FROM i, ({})", numbers(51, 900)), 850);
-      db.gives("SELECT items FROM i, filter_info(b)", is_set(kind) ? count(db) : 850);
-    }
-    db.gives("ROLLBACK; SELECT items FROM filter_info(filter_export('f'))", 150);
-    check(db);
-  }
 }
 
 // --- long commands

@@ -6,9 +6,6 @@
 namespace cuckoo::test::filter_legacy_file_test {
 namespace {
 
-std::string texts(int64_t first, int64_t last) {
-  return with_numbers(first, last) + "SELECT CAST(i AS TEXT) AS i FROM n";
-}
 std::string create(const std::string& options, const std::string& table = "f") {
   return "CREATE VIRTUAL TABLE " + table + " USING bloom_filter(" + options + ", hash = murmur2)";
 }
@@ -107,43 +104,6 @@ TEST(LegacyFile, of_another_size_is_taken_as_it_is) {
   }
 }
 
-TEST(LegacyFile, follows_transactions_and_connections) {
-  for (const char* journal : {"DELETE", "WAL"}) {
-    TemporaryFolder folder;
-    QuickDatabase one(folder.file("f.db"));
-    one.run(std::string("PRAGMA page_size = 512; PRAGMA journal_mode = ") + journal);
-    one.run(create("key TEXT, capacity = 5000, fpr = 0.001, seed = 1"));
-    QuickDatabase other(folder.file("f.db"));
-    one.run("INSERT INTO f " + texts(1, 1000));
-    EXPECT_EQ(present(other, 1, 1000), 1000);
-    one.run("BEGIN; INSERT INTO f {}; SAVEPOINT s; INSERT INTO f {}", texts(1001, 2000),
-            texts(2001, 3000));
-    EXPECT_EQ(present(one, 1, 3000), 3000);
-    one.run("ROLLBACK TO s");
-    EXPECT_EQ(present(one, 1, 2000), 2000);
-    EXPECT_LE(present(one, 2001, 3000), 5);
-    one.run("INSERT INTO f VALUES ('x'); INSERT INTO f(f) VALUES ('clear'); ROLLBACK");
-    EXPECT_EQ(present(one, 1, 1000), 1000);
-    EXPECT_LE(present(one, 1001, 3000), 5);
-    check(one);
-    other.run("INSERT INTO f " + texts(3001, 4000));
-    EXPECT_EQ(present(one, 3001, 4000), 1000);
-    one.gives("SELECT count(*) FROM f", other.number("SELECT count(*) FROM f"));
-    one.refuses("INSERT INTO f VALUES ('kept'), (x'00'), (NULL), ('no')", SQLITE_CONSTRAINT,
-                {"NULL"});
-    one.gives("SELECT count(*) FROM f WHERE key = 'kept'", 0);
-    one.run("VACUUM; ALTER TABLE f RENAME TO g; ALTER TABLE g RENAME TO f");
-    const std::string file = exported(one);
-    EXPECT_EQ(exported(other), file);
-    QuickDatabase later(folder.file("f.db"));
-    EXPECT_EQ(exported(later), file);
-    EXPECT_EQ(present(later, 1, 1000) + present(later, 3001, 4000), 2000);
-    check(later);
-    check(other);
-    later.gives("PRAGMA integrity_check", "ok");
-  }
-}
-
 // The size of the pages makes no difference: the file has no pages.
 class LegacyFilePages : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Sizes, LegacyFilePages, testing::Values(512, 1024, 4096), kParameterName);
@@ -171,58 +131,6 @@ TEST_P(LegacyFilePages, is_merged_with_one_of_equal_size_and_seed) {
   EXPECT_EQ(exported(db, "h"), exported(db));
   for (const char* table : {"f", "g", "h"}) {
     check(db, table);
-  }
-}
-
-TEST(LegacyFile, that_is_damaged_is_an_error) {
-  const std::string file = kSamples[1].file;
-  Database db;
-  db.run(create("capacity = 100") + "; INSERT INTO f VALUES ('kept')");
-  const auto refused = [&db](const std::string& hex, const std::string& what) {
-    const Outcome outcome = db.attempt("INSERT INTO f(f, key) VALUES ('import', x'{}')", hex);
-    EXPECT_EQ(outcome.code, SQLITE_ERROR) << what << ": " << outcome.message;
-    EXPECT_EQ(db.attempt("SELECT filter_contains(x'{}', 'a')", hex).code, SQLITE_ERROR) << what;
-    EXPECT_EQ(db.attempt("SELECT * FROM filter_info(x'{}')", hex).code, SQLITE_ERROR) << what;
-  };
-  for (size_t bytes = 1; bytes < file.size() / 2; ++bytes) {
-    refused(file.substr(0, 2 * bytes), "cut to " + std::to_string(bytes));
-  }
-  refused(file + "00", "longer");
-  const auto with = [&file](size_t at, const std::string& hex) {
-    return file.substr(0, 2 * at) + hex + file.substr(2 * at + hex.size());
-  };
-  refused(with(12, "00000000"), "n = 0");
-  refused(with(16, "0000000000000000"), "p = 0");
-  refused(with(16, "000000000000F03F"), "p = 1");
-  refused(with(16, "000000000000F87F"), "p is no number");
-  refused(with(16, "000000000000F0BF"), "p = -1");
-  refused(with(24, "00000000"), "m = 0");
-  refused(with(24, "41010000"), "m = 321");
-  refused(with(24, "80010000"), "m = 384");
-  refused(with(24, "FFFFFFFF"), "m = 2^32 - 1");
-  refused(with(28, "00000000"), "k = 0");
-  refused(with(28, "41000000"), "k = 65");
-  refused(with(60, "29000000"), "another size");
-  db.gives("SELECT key FROM f WHERE key IN ('kept', 'a')", "kept");
-  check(db);
-}
-
-// Nothing guards the bits: a file with any bits is a filter.
-TEST(LegacyFile, of_any_bits_is_a_filter) {
-  const std::string head(kSamples[1].file, 128);
-  for (const char* bits : {"00", "FF", "5A"}) {
-    std::string all;
-    for (int i = 0; i < 40; ++i) {
-      all += bits;
-    }
-    Database db;
-    db.run(create("capacity = 100"));
-    import(db, head + all);
-    EXPECT_EQ(exported(db), head + all);
-    db.gives("SELECT count(*) FROM f WHERE key = 'a'", std::string(bits) == "FF" ? 1 : 0);
-    db.attempt("INSERT INTO f VALUES ('b')");
-    check(db);
-    db.run("SELECT * FROM filter_info('f')");
   }
 }
 

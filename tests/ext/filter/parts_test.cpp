@@ -68,23 +68,6 @@ class PartsOfKinds : public Parts {
 INSTANTIATE_TEST_SUITE_P(Each, PartsOfKinds, testing::Values("cuckoo_filter", "bloom_filter"),
                          kParameterName);
 
-TEST_P(PartsOfKinds, are_slices_of_what_filter_changes_gives) {
-  db.run("DELETE FROM parts");
-  for (const std::string mark : {"filter_mark('c')", "NULL"}) {
-    cut("x", mark);
-    EXPECT_GE(parts("x"), mark == "NULL" ? 5 : 1);
-    std::string joined;
-    int64_t number = 0;
-    for (const Row& row : db.rows("SELECT part, hex(piece) FROM parts ORDER BY part")) {
-      EXPECT_EQ(row[0], std::to_string(++number));
-      EXPECT_LE(row[1].size(), 2U * kPartBytes);
-      joined += row[1].substr(80, row[1].size() - 88);
-    }
-    EXPECT_TRUE(joined == db.text("SELECT hex(filter_changes('o', {}))", mark));
-    db.run("DELETE FROM parts");
-  }
-}
-
 TEST_P(PartsOfKinds, bring_a_copy_up_to_date) {
   for (const std::string message : {"changes", "image"}) {
     db.run("BEGIN");
@@ -101,20 +84,6 @@ TEST_P(PartsOfKinds, bring_a_copy_up_to_date) {
   db.run(apply("changes", "> 0 ORDER BY part"));
   expect(after, 31000);
   db.gives("SELECT count(*) FROM c_data WHERE id < 0", 0);
-}
-
-// When the origin grows, it makes segments anew. These come with the changes.
-TEST_P(PartsOfKinds, go_from_table_to_table_in_one_statement) {
-  for (const std::string& keys : {numbers(40000, 40100), numbers(50000, 51000)}) {
-    db.run("INSERT INTO o " + keys);
-    const int limit = sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, kPartBytes);
-    db.run(
-        "INSERT INTO c(c, key) SELECT 'apply', piece"
-        " FROM filter_parts('o', filter_mark('c'), '1MB')");
-    sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, limit);
-    expect(mark_of(db, "o"), 31001);
-    EXPECT_EQ(present(db, keys, "c"), present(db, keys, "o"));
-  }
 }
 
 TEST_F(Parts, out_of_order_twice_mixed_or_left_out_are_refused_and_the_series_goes_on) {
@@ -164,25 +133,6 @@ TEST_F(Parts, a_commit_in_between_fails_says_how_many_are_missing_and_rolls_back
     expect(before, 30000);
   }
   db.run("INSERT INTO c VALUES (5)");
-}
-
-TEST_F(Parts, follow_savepoints) {
-  const std::string count = std::to_string(parts("image"));
-  db.run("BEGIN; SAVEPOINT a; {}; SAVEPOINT b; {}", apply("image", "= 1"), apply("image", "= 2"));
-  db.run("ROLLBACK TO b");
-  db.refuses(apply("image", "= 3"), {"expected part 2"});
-  db.run("{}; SAVEPOINT last; {}", apply("image", "= 2"), apply("image", "> 2 ORDER BY part"));
-  EXPECT_EQ(mark_of(db, "c"), after);
-  db.run("INSERT INTO c VALUES (77777); ROLLBACK TO last");
-  EXPECT_EQ(mark_of(db, "c"), before);
-  db.refuses("INSERT INTO c VALUES (77777)", {"parts are missing"});
-  db.run(apply("image", "> 2 ORDER BY part"));
-  EXPECT_EQ(mark_of(db, "c"), after);
-  db.run("ROLLBACK TO a");
-  expect(before, 30000);
-  db.run("INSERT INTO c VALUES (5); ROLLBACK TO a");
-  db.run(apply("later", "> 0 ORDER BY part") + "; COMMIT");
-  expect(mark_of(db, "o"), 31001);
 }
 
 // If a statement fails half-way, the copy keeps none of its parts.
@@ -297,43 +247,6 @@ TEST_F(Parts, of_another_kind_are_refused_with_the_first) {
   db.run("INSERT INTO v VALUES (5); CREATE TABLE old AS SELECT filter_mark('w') AS mark");
   db.run("INSERT INTO w " + numbers(40001, 41300));
   refuses_first("v", "w", "(SELECT mark FROM old)", {"v: apply: the changes lead from mark"});
-}
-
-TEST_F(Parts, are_made_of_one_state_of_the_filter) {
-  const int limit = sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, kPartBytes);
-  for (const std::string options : {"", ", generations = 3"}) {
-    SCOPED_TRACE(options);
-    db.run(
-        "DROP TABLE o; CREATE VIRTUAL TABLE o USING cuckoo_filter(seed = 7, capacity = 200000{})",
-        options);
-    db.run("INSERT INTO o " + numbers(1, 200000));
-    for (const std::string change :
-         {"INSERT INTO o VALUES (99999)", "INSERT INTO o(o, key) VALUES ('resize', 400000)",
-          "INSERT INTO o(o) VALUES ('clear')", "INSERT INTO o(o) VALUES ('rotate')",
-          "INSERT INTO o(o, key) VALUES ('rotate', 9)", "ALTER TABLE o RENAME TO p"}) {
-      db.run("SAVEPOINT s");
-      sqlite3_stmt* statement = nullptr;
-      ASSERT_EQ(sqlite3_prepare_v2(db.handle(), "SELECT piece FROM filter_parts('o', NULL, '1MB')",
-                                   -1, &statement, nullptr),
-                SQLITE_OK);
-      ASSERT_EQ(sqlite3_step(statement), SQLITE_ROW);
-      const Outcome changed = db.attempt(change);
-      int rows = 1;
-      int code = SQLITE_ROW;
-      while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-        ++rows;
-      }
-      if (changed.code == SQLITE_OK && change.find("RENAME") == std::string::npos) {
-        EXPECT_NE(code, SQLITE_DONE) << change;
-        EXPECT_NE(std::string(sqlite3_errmsg(db.handle())).find("changed while"), std::string::npos)
-            << change << ": " << sqlite3_errmsg(db.handle());
-      }
-      EXPECT_GT(rows, 0);
-      sqlite3_finalize(statement);
-      db.run("ROLLBACK TO s; RELEASE s");
-    }
-  }
-  sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, limit);
 }
 
 TEST_F(Parts, arguments_that_are_none_are_refused) {

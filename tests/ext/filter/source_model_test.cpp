@@ -23,6 +23,8 @@ constexpr Shape kShapes[] = {
     {"CREATE TABLE %t(id INTEGER PRIMARY KEY, c INTEGER UNIQUE, d)"},
     {"CREATE TABLE %t(id INTEGER PRIMARY KEY, c REAL, d UNIQUE)"},
     {"CREATE TABLE %t(id INT UNIQUE, c NUMERIC, d)"},
+    {"CREATE TABLE %t(id INT UNIQUE, c DECIMAL(10, 5), d, rowid TEXT)"},
+    {"CREATE TABLE %t(id INTEGER PRIMARY KEY, c ANY, d ANY) STRICT"},
     {"CREATE TABLE %t(id INT, c INTEGER PRIMARY KEY, d)", false, true},
     {"CREATE TABLE %t(id INT UNIQUE, c TEXT COLLATE NOCASE PRIMARY KEY, d) WITHOUT ROWID"},
     {"CREATE TABLE %t(id INT, c, d, PRIMARY KEY (id)) WITHOUT ROWID"},
@@ -302,32 +304,14 @@ class SourceScript : public Script {
   }
 
   std::string value() {
-    if (shape_.key_is_integer) {
-      return one_in(6) ? "NULL" : number(60);
-    }
     const std::string n = number(30);
-    switch (random(12)) {
-      case 0:
-        return "NULL";
-      case 1:
-        return "'" + n + "'";
-      case 2:
-        return n + ".5";
-      case 3:
-        return n + ".0";
-      case 4:
-        return "x'6" + number(10) + "'";
-      case 5:
-        return "'p" + number(4) + "'";
-      case 6:
-      case 7:
-        return std::string("'") + static_cast<char>('a' + random(8)) + "'";
-      case 8:
-      case 9:
-        return std::string("'") + static_cast<char>('A' + random(8)) + "'";
-      default:
-        return n;
-    }
+    const std::string letter(1, static_cast<char>(one_in(2) ? 'a' + random(8) : 'A' + random(8)));
+    return shape_.key_is_integer
+               ? pick<std::string>({"NULL", n, n, number(60), number(60), number(60)})
+               : pick<std::string>({"NULL", "'" + n + "'", n + ".5", n + ".0",
+                                    "x'6" + number(10) + "'", "'p" + number(4) + "'",
+                                    "'" + letter + "'", "'" + letter + "'", "'" + letter + "'", n,
+                                    n, n});
   }
   std::string id() { return number(60); }
   std::string mode() { return std::to_string(one_in(8) ? 90 + random(6) : random(80)); }
@@ -357,18 +341,10 @@ class SourceScript : public Script {
   }
 
   std::string where(Connection& one) {
-    switch (random(5)) {
-      case 0:
-        return " WHERE id = " + id();
-      case 1:
-        return " WHERE id % 4 = " + number(4);
-      case 2:
-        return " WHERE " + column(one) + " = " + value();
-      case 3:
-        return " WHERE " + column(one) + " IS NULL";
-      default:
-        return one_in(3) ? "" : " WHERE id < " + id();
-    }
+    return pick<std::string>({" WHERE id = " + id(), " WHERE id % 4 = " + number(4),
+                              " WHERE " + column(one) + " = " + value(),
+                              " WHERE " + column(one) + " IS NULL",
+                              one_in(3) ? "" : " WHERE id < " + id()});
   }
 
   void update(Connection& one) {
@@ -376,29 +352,16 @@ class SourceScript : public Script {
     note_replace(one, clause);
     const std::string c = column(one);
     const bool rowid = std::string(shape_.create).find("WITHOUT") == std::string::npos;
-    std::string set;
-    switch (random(shape_.generated ? 2 : 7)) {
-      case 0:
-        set = "id = id + " + id();
-        break;
-      case 1:
-        set = "d = " + mode();
-        break;
-      case 2:
-        set = c + " = " + c;
-        break;
-      case 3:
-        set = c + " = " + c + " || '" + std::string(1, static_cast<char>('a' + random(3))) + "'";
-        break;
-      case 4:
-        set = c + " = CASE WHEN id % 2 THEN upper(" + c + ") ELSE " + value() + " END";
-        break;
-      case 5:
-        set = rowid ? std::string(one_in(2) ? "rowid" : "OID") + " = " + id() : "d = 5";
-        break;
-      default:
-        set = c + " = " + value() + ", id = id + 1";
-    }
+    const std::string letter(1, static_cast<char>('a' + random(3)));
+    const std::string sets[] = {
+        "id = id + " + id(),
+        "d = " + mode(),
+        c + " = " + c,
+        c + " = " + c + " || '" + letter + "'",
+        c + " = CASE WHEN id % 2 THEN upper(" + c + ") ELSE " + value() + " END",
+        rowid ? (one_in(2) ? "rowid = " : "OID = ") + id() : "d = 5",
+        c + " = " + value() + ", id = id + 1"};
+    const std::string set = sets[random(shape_.generated ? 2 : std::size(sets))];
     run(one, "UPDATE " + clause + table(one) + " SET " + set + where(one));
   }
 
@@ -427,19 +390,10 @@ class SourceScript : public Script {
 
   void parent(Connection& one) {
     const std::string k = "'p" + number(4) + "'";
-    switch (random(4)) {
-      case 0:
-        run(one, "INSERT OR IGNORE INTO p VALUES ('p0'), (" + k + "), (upper(" + k + "))");
-        return;
-      case 1:
-        run(one, "UPDATE OR IGNORE p SET k = k || 'x' WHERE k = " + k);
-        return;
-      case 2:
-        run(one, "DELETE FROM p WHERE k = " + k);
-        return;
-      default:
-        run(one, "REPLACE INTO p VALUES (" + k + ")");
-    }
+    run(one,
+        pick<std::string>({"INSERT OR IGNORE INTO p VALUES ('p0'), (" + k + "), (upper(" + k + "))",
+                           "UPDATE OR IGNORE p SET k = k || 'x' WHERE k = " + k,
+                           "DELETE FROM p WHERE k = " + k, "REPLACE INTO p VALUES (" + k + ")"}));
   }
 
   void transaction(Connection& one) {
@@ -448,24 +402,11 @@ class SourceScript : public Script {
       run(one, one_in(3) ? "SAVEPOINT " + name : one_in(2) ? "BEGIN IMMEDIATE" : "BEGIN");
       return;
     }
-    switch (random(7)) {
-      case 0:
-        run(one, "COMMIT");
-        return;
-      case 1:
-        run(one, "ROLLBACK");
-        return;
-      case 2:
-        run(one, "RELEASE " + name);
-        return;
-      case 3:
-      case 4:
-        run(one, "ROLLBACK TO " + name);
-        return;
-      default:
-        if (++one.marks < 8) {
-          run(one, "SAVEPOINT " + name);
-        }
+    const std::string sql =
+        pick<std::string>({"COMMIT", "ROLLBACK", "RELEASE " + name, "ROLLBACK TO " + name,
+                           "ROLLBACK TO " + name, "SAVEPOINT " + name, "SAVEPOINT " + name});
+    if (sql[0] != 'S' || ++one.marks < 8) {
+      run(one, sql);
     }
   }
 
@@ -496,26 +437,12 @@ class SourceScript : public Script {
 
   void other_ddl(Connection& one) {
     const std::string n = std::to_string(++made_);
-    switch (random(6)) {
-      case 0:
-        run(one, "ALTER TABLE " + table(one) + " DROP COLUMN e" + number(made_));
-        return;
-      case 1:
-        run(one, "ALTER TABLE other ADD COLUMN c" + n);
-        return;
-      case 2:
-        run(one, "CREATE INDEX i" + n + " ON " + table(one) + "(d)");
-        return;
-      case 3:
-        run(one, "ALTER TABLE other RENAME TO other2");
-        run(one, "ALTER TABLE other2 RENAME TO other");
-        return;
-      case 4:
-        run(one, "ALTER TABLE " + table(one) + " ADD COLUMN e" + n);
-        return;
-      default:
-        run(one, "ANALYZE");
-    }
+    run(one, pick<std::string>({"ALTER TABLE " + table(one) + " DROP COLUMN e" + number(made_),
+                                "ALTER TABLE other ADD COLUMN c" + n,
+                                "CREATE INDEX i" + n + " ON " + table(one) + "(d)",
+                                "ALTER TABLE other RENAME TO other2; ALTER TABLE other2 RENAME TO"
+                                " other",
+                                "ALTER TABLE " + table(one) + " ADD COLUMN e" + n, "ANALYZE"}));
   }
 
   void rebuild(Connection& one) {

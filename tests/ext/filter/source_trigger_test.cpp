@@ -48,24 +48,6 @@ INSTANTIATE_TEST_SUITE_P(Kinds, SourceTrigger,
                                          "bloom_filter(counting = on, fpr = 1e-7, seed = 1"),
                          kParameterName);
 
-TEST_P(SourceTrigger, keeps_step_with_inserts_updates_and_deletes) {
-  db.run("CREATE TABLE t(a, b); INSERT INTO t VALUES ('old', 1), (NULL, 2)");
-  step(create("t(a)"));
-  EXPECT_EQ(triggers(), "f_source_delete,f_source_insert,f_source_update");
-  for (const char* sql :
-       {"INSERT INTO t VALUES ('x', 1), ('y', 2), ('x', 3), (NULL, 4), (1, 5), (1.0, 6), ('1', 7)",
-        "UPDATE t SET a = 'z' WHERE b = 1", "UPDATE t SET a = NULL WHERE b = 2",
-        "UPDATE t SET a = 'w' WHERE a IS NULL", "UPDATE t SET a = a", "UPDATE t SET b = b + 1",
-        "UPDATE t SET a = b, b = a WHERE b > 4", "UPDATE t SET (b, a) = (SELECT 1, 'row')",
-        "UPDATE t SET a = s.i FROM (SELECT 5 AS i, 'row' AS j) AS s WHERE t.a = s.j",
-        "DELETE FROM t WHERE rowid % 2", "INSERT INTO t SELECT a || 'c', b FROM t",
-        "INSERT OR IGNORE INTO t VALUES ('i', 1)", "DELETE FROM t", "INSERT INTO t DEFAULT VALUES",
-        "INSERT INTO t(a) VALUES (x'00'), (9e99), (-0.0)"}) {
-    step(sql);
-  }
-  db.run("INSERT INTO f(f) VALUES ('check')");
-}
-
 TEST_P(SourceTrigger, adds_the_new_value_where_the_old_one_was_missed) {
   db.run("CREATE TABLE t(a)");
   db.run(create("t(a)"));
@@ -76,67 +58,6 @@ TEST_P(SourceTrigger, adds_the_new_value_where_the_old_one_was_missed) {
   steps({"UPDATE t SET a = 'found'", "UPDATE t SET a = 'found'", "UPDATE t SET a = NULL",
          "UPDATE t SET a = NULL", "UPDATE t SET a = 'back'", "UPDATE OR REPLACE t SET a = 1",
          "UPDATE OR IGNORE t SET a = 1.5"});
-}
-
-TEST_P(SourceTrigger, follows_an_integer_primary_key_under_all_its_names) {
-  db.run("CREATE TABLE t(a INTEGER PRIMARY KEY, b UNIQUE); INSERT INTO t(b) VALUES (1), (2)");
-  step(create("t(a)"));
-  for (const char* sql :
-       {"INSERT INTO t(b) VALUES (3), (4)", "UPDATE t SET a = a + 10 WHERE a = 4",
-        "UPDATE t SET rowid = 20 WHERE rowid = 14",
-        "UPDATE t SET _rowid_ = 30, b = 'q' WHERE a = 20", "UPDATE t SET OID = 40 WHERE a = 30",
-        "UPDATE t SET \"RowId\" = 50 WHERE a = 40",
-        "INSERT INTO t VALUES (50, 'z') ON CONFLICT (a) DO UPDATE SET rowid = 51",
-        "INSERT INTO t VALUES (60, 'q') ON CONFLICT (b) DO UPDATE SET a = 61",
-        "INSERT INTO t VALUES (NULL, 'n')", "INSERT INTO t(rowid, b) VALUES (70, 'm')",
-        "DELETE FROM t WHERE rowid < 3", "UPDATE t SET b = 'other' WHERE a = 70",
-        "UPDATE t SET a = '80' WHERE a = 70"}) {
-    step(sql);
-  }
-}
-
-TEST_P(SourceTrigger, follows_other_kinds_of_tables_and_columns) {
-  const std::pair<const char*, const char*> tables[] = {
-      {"CREATE TABLE t(k INTEGER PRIMARY KEY, a TEXT, b)", "a"},
-      {"CREATE TABLE t(a TEXT PRIMARY KEY, k, b) WITHOUT ROWID", "a"},
-      {"CREATE TABLE t(k, b, a TEXT, PRIMARY KEY (k, b)) WITHOUT ROWID", "a"},
-      {"CREATE TABLE t(a INTEGER, k INTEGER, b ANY, PRIMARY KEY (k)) STRICT", "a"},
-      {"CREATE TABLE t(k, a REAL, b, rowid TEXT, oid TEXT)", "a"},
-      {"CREATE TABLE t(k, b, a TEXT AS (k || '-' || b) STORED)", "a"},
-      {"CREATE TABLE t(k, b, a TEXT AS (k || '-' || b) VIRTUAL)", "a"},
-      {"CREATE TABLE t(k, b, a AS (CASE WHEN k % 2 THEN k + b END))", "a"},
-      {"CREATE TABLE t(k, a DECIMAL(10, 5), b)", "a"},
-      {"CREATE TABLE t(k, a BLOB, b)", "a"},
-  };
-  for (const auto& [table, column] : tables) {
-    SCOPED_TRACE(table);
-    db.run(table);
-    const bool generated = std::string(table).find(" AS ") != std::string::npos;
-    const std::string columns = generated ? "t(k, b)" : "t(k, b, a)";
-    const auto row = [&](int i) {
-      const std::string n = std::to_string(i);
-      return "(" + n + ", " + n + (generated ? ")" : ", " + n + ")");
-    };
-    steps({sql("INSERT INTO {} VALUES {}, {}; {}", columns, row(1), row(2),
-               create(std::string("t(") + column + ")")),
-           "INSERT INTO " + columns + " VALUES " + row(3) + ", " + row(4) + ", " + row(5),
-           "UPDATE t SET k = k + 100 WHERE k IN (2, 3)", "UPDATE t SET b = b + 7"});
-    if (!generated) {
-      steps({"UPDATE t SET a = a + 50", "UPDATE t SET k = k + 1, a = a - 1000 WHERE k = 5"});
-    }
-    steps({"DELETE FROM t WHERE k > 100", "DELETE FROM t"});
-    db.run("DROP TABLE f; DROP TABLE t");
-    EXPECT_EQ(triggers(), "");
-  }
-}
-
-TEST_P(SourceTrigger, follows_a_change_that_a_collation_hides) {
-  db.run("CREATE TABLE t(a TEXT COLLATE NOCASE, b TEXT COLLATE RTRIM)");
-  steps({create("t(a)"), "INSERT INTO t VALUES ('abc', 'x'), ('ABC', 'y')",
-         "UPDATE t SET a = 'Abc' WHERE a = 'aBC'"});
-  db.gives("SELECT count FROM f WHERE key IN ('abc', 'ABC', 'Abc')", "2");
-  steps({"DELETE FROM t WHERE rowid = 1", "UPDATE t SET a = upper(a)"});
-  db.gives("SELECT count FROM f WHERE key IN ('ABC', 'Abc')", "1");
 }
 
 // Such a filter has every key that the table had, until 'rebuild'.
@@ -192,89 +113,6 @@ TEST_P(SourceTrigger, misses_what_replace_deletes_unless_triggers_recurse) {
   db.gives("SELECT a FROM t", "V");
 }
 
-TEST_P(SourceTrigger, follows_upserts) {
-  db.run("CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT UNIQUE, n DEFAULT 0)");
-  steps({create("t(a)"), "INSERT INTO t(id, a) VALUES (1, 'x'), (2, 'y')",
-         "INSERT INTO t(id, a) VALUES (3, 'x') ON CONFLICT DO NOTHING",
-         "INSERT INTO t(id, a) VALUES (3, 'x') ON CONFLICT (a) DO UPDATE SET n = n + 1",
-         "INSERT INTO t(id, a) VALUES (1, 'w') ON CONFLICT (id) DO UPDATE SET a = excluded.a",
-         "INSERT INTO t(id, a) VALUES (1, 'v'), (9, 'v2') ON CONFLICT (id) DO UPDATE SET a = NULL",
-         "INSERT INTO t(id, a) SELECT id, a || '+' FROM t WHERE true"
-         " ON CONFLICT (id) DO UPDATE SET a = excluded.a WHERE id <> 2"});
-}
-
-TEST_P(SourceTrigger, follows_foreign_keys) {
-  db.run(
-      "PRAGMA foreign_keys = ON; CREATE TABLE p(k TEXT PRIMARY KEY);"
-      "INSERT INTO p VALUES ('a'), ('b'), ('c'), ('d')");
-  const char* actions[] = {"ON UPDATE CASCADE ON DELETE CASCADE",
-                           "ON UPDATE CASCADE ON DELETE SET NULL",
-                           "ON UPDATE SET NULL ON DELETE SET DEFAULT",
-                           "ON UPDATE SET DEFAULT ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED"};
-  for (const char* action : actions) {
-    for (const char* recursive : {"OFF", "ON"}) {
-      SCOPED_TRACE(action);
-      db.run(
-          "PRAGMA recursive_triggers = {};"
-          " CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT DEFAULT 'd' REFERENCES p {})",
-          recursive, action);
-      steps({create("t(a)"), "INSERT INTO t(a) VALUES ('a'), ('a'), ('b'), ('c'), (NULL), ('d')",
-             "UPDATE p SET k = 'A' WHERE k = 'a'", "UPDATE p SET k = 'C' WHERE k = 'c'",
-             "DELETE FROM p WHERE k IN ('A', 'b')", "REPLACE INTO p VALUES ('a'), ('b'), ('c')"});
-      db.run("DELETE FROM t; DELETE FROM p WHERE k = 'C'");
-      expect_in_step(db);
-      db.run("DROP TABLE f; DROP TABLE t");
-    }
-  }
-}
-
-// Triggers of the application's own, that change the table again or stop what is being done.
-TEST_P(SourceTrigger, follows_other_triggers) {
-  db.run(
-      "CREATE TABLE t(a, mode); CREATE TABLE log(a);"
-      "CREATE TRIGGER own AFTER INSERT ON t BEGIN"
-      " UPDATE t SET a = a || '!' WHERE rowid = new.rowid AND new.mode = 1;"
-      " DELETE FROM t WHERE rowid = new.rowid AND new.mode = 2;"
-      " INSERT INTO t(a) SELECT 'extra' WHERE new.mode = 3;"
-      " SELECT CASE new.mode WHEN 4 THEN RAISE(ABORT, 'stop') WHEN 5 THEN RAISE(FAIL, 'stop')"
-      " WHEN 6 THEN RAISE(IGNORE) WHEN 7 THEN RAISE(ROLLBACK, 'stop') END; END;"
-      "CREATE TRIGGER own2 BEFORE DELETE ON t WHEN old.mode = 8 BEGIN SELECT RAISE(IGNORE); END");
-  step(create("t(a)"));
-  for (const char* recursive : {"OFF", "ON"}) {
-    db.run(std::string("PRAGMA recursive_triggers = ") + recursive);
-    step("INSERT INTO t VALUES ('a', 1), ('b', 2), ('c', 3), ('d', 6), ('e', 8), ('f', 0)");
-    for (const char* mode : {"4", "5"}) {
-      db.run("BEGIN; INSERT INTO t VALUES ('kept', 0)");
-      db.refuses(sql("INSERT INTO t VALUES ('g', 0), ('h', {}), ('i', 0)", mode), SQLITE_CONSTRAINT,
-                 {"stop"});
-      expect_in_step(db);
-      db.run("COMMIT");
-      expect_in_step(db);
-    }
-    db.run("BEGIN; INSERT INTO t VALUES ('lost', 0)");
-    db.refuses("INSERT INTO t VALUES ('g', 0), ('h', 7)", SQLITE_CONSTRAINT, {"stop"});
-    expect_in_step(db);
-    step("DELETE FROM t");
-    db.gives("SELECT a FROM t", recursive == std::string("OFF") ? "e" : "e,e");
-  }
-}
-
-TEST_P(SourceTrigger, is_undone_with_the_transaction) {
-  db.run("CREATE TABLE t(a); INSERT INTO t VALUES ('x'), ('y')");
-  steps(
-      {create("t(a)"),
-       "BEGIN; INSERT INTO t VALUES ('z'); SAVEPOINT s; DELETE FROM t; INSERT INTO t VALUES ('w')",
-       "ROLLBACK TO s", "UPDATE t SET a = a || 1", "ROLLBACK"});
-  db.gives("SELECT key FROM f WHERE key IN ('w', 'x', 'y', 'z')", "x,y");
-  step("BEGIN; DROP TABLE f; ROLLBACK");
-  EXPECT_EQ(triggers(), "f_source_delete,f_source_insert,f_source_update");
-  step("INSERT INTO t VALUES ('v')");
-  db.run("BEGIN; DROP TABLE f; INSERT INTO t VALUES ('u')");
-  EXPECT_EQ(triggers(), "");
-  steps({create("t(a)"), "INSERT INTO t VALUES ('u2')", "ROLLBACK", "INSERT INTO t VALUES ('u3')"});
-  db.run("INSERT INTO f(f) VALUES ('check')");
-}
-
 // When a CREATE is undone, the keys that its load left pending must go, too.
 TEST_P(SourceTrigger, made_in_a_savepoint_that_is_undone_writes_nothing_more) {
   db.run(
@@ -287,55 +125,7 @@ TEST_P(SourceTrigger, made_in_a_savepoint_that_is_undone_writes_nothing_more) {
   steps({create("t(a)") + "; COMMIT", "INSERT INTO f(f) VALUES ('check')"});
 }
 
-TEST_P(SourceTrigger, that_is_full_undoes_the_statement_on_the_source) {
-  db.run("CREATE TABLE t(a); " + create("t(a), growth = off, capacity = 5"));
-  db.run("BEGIN; INSERT INTO t VALUES (1), (2), (3)");
-  db.refuses(
-      "INSERT INTO t SELECT value FROM json_each('[4,5,6,7,8,9,10,11,12,13,14,15,16,17,18]')",
-      {"full: f"});
-  db.refuses(
-      "INSERT OR IGNORE INTO t SELECT value + 3 FROM json_each('[1,2,3,4,5,6,7,8,9,10,11,12]')",
-      {"full: f"});
-  expect_in_step(db);
-  steps({"COMMIT; INSERT INTO t VALUES (4), (5)", "UPDATE t SET a = a + 10",
-         "DELETE FROM t WHERE a = 11; INSERT INTO t VALUES (6)"});
-}
-
 // --- names -------------------------------------------------------------------------------------
-
-TEST_P(SourceTrigger, go_with_the_names) {
-  db.run("CREATE TABLE t(b, a TEXT); INSERT INTO t VALUES (1, 'x')");
-  step(create("t(a)"));
-  db.run("ALTER TABLE f RENAME TO \"g \"\"h\"\"\"; INSERT INTO t VALUES (2, 'y')");
-  expect_in_step(db, "a", "t", "\"g \"\"h\"\"\"");
-  EXPECT_EQ(triggers(), "g \"h\"_source_delete,g \"h\"_source_insert,g \"h\"_source_update");
-  db.run("ALTER TABLE t RENAME TO \"the 'source'\"; INSERT INTO \"the 'source'\" VALUES (3, 'z')");
-  expect_in_step(db, "a", "\"the 'source'\"", "\"g \"\"h\"\"\"");
-  db.run("ALTER TABLE \"the 'source'\" RENAME COLUMN a TO \"b \"\"c\"");
-  db.run("UPDATE \"the 'source'\" SET \"b \"\"c\" = 'w' WHERE b = 1");
-  expect_in_step(db, "\"b \"\"c\"", "\"the 'source'\"", "\"g \"\"h\"\"\"");
-  db.run("ALTER TABLE \"g \"\"h\"\"\" RENAME TO f2; INSERT INTO \"the 'source'\" VALUES (4, 'v')");
-  expect_in_step(db, "\"b \"\"c\"", "\"the 'source'\"", "f2");
-  db.run("ALTER TABLE \"the 'source'\" RENAME TO s; ALTER TABLE f2 RENAME TO f3");
-  db.run("INSERT INTO s VALUES (5, 'u'); INSERT INTO f3(f3) VALUES ('rebuild')");
-  expect_in_step(db, "\"b \"\"c\"", "s", "f3");
-  db.run("DROP TABLE f3");
-  EXPECT_EQ(triggers(), "");
-}
-
-TEST_P(SourceTrigger, go_with_the_names_of_an_undone_transaction) {
-  db.run("CREATE TABLE t(a TEXT); CREATE TABLE other(x)");
-  step(create("t(a)"));
-  db.run(
-      "BEGIN; INSERT INTO t VALUES ('x'); ALTER TABLE f RENAME TO g; ALTER TABLE t RENAME TO u;"
-      "ALTER TABLE other ADD COLUMN y; INSERT INTO u VALUES ('y'); SAVEPOINT s;"
-      "ALTER TABLE g RENAME TO h; ALTER TABLE u RENAME a TO b; INSERT INTO u VALUES ('z')");
-  expect_in_step(db, "b", "u", "h");
-  db.run("ROLLBACK TO s; INSERT INTO u VALUES ('w')");
-  expect_in_step(db, "a", "u", "g");
-  steps({"ROLLBACK", "INSERT INTO t VALUES ('v')"});
-  db.gives("SELECT count(*) FROM f", 1);
-}
 
 TEST_P(SourceTrigger, work_for_names_with_anything_in_them) {
   const std::pair<const char*, const char*> names[] = {
@@ -537,35 +327,6 @@ TEST_P(SourceTrigger, without_the_extension_refuse_writes) {
   sqlite3_close(bare);
   QuickDatabase later(folder.file("f.db"));
   expect_in_step(later);
-}
-
-TEST_P(SourceTrigger, of_several_connections_follow_one_another) {
-  for (const char* journal : {"DELETE", "WAL"}) {
-    TemporaryFolder folder;
-    QuickDatabase one(folder.file("f.db"));
-    one.run(std::string("PRAGMA journal_mode = ") + journal);
-    QuickDatabase other(folder.file("f.db"));
-    one.run("CREATE TABLE t(a); " + create("t(a)"));
-    for (int i = 0; i < 20; ++i) {
-      Database& writer = i % 2 == 0 ? one : other;
-      const std::string n = std::to_string(i);
-      writer.run(
-          "INSERT INTO t VALUES ({}), ('k' || {}); UPDATE t SET a = a || '+' WHERE rowid % 7 = 3;"
-          " DELETE FROM t WHERE rowid % 11 = {}",
-          n, n, i % 11);
-      if (i % 5 == 0) {
-        other.run(
-            "ALTER TABLE t RENAME TO u; ALTER TABLE u RENAME TO t; INSERT INTO f(f) VALUES"
-            " ('rebuild')");
-      }
-      expect_in_step(one);
-      expect_in_step(other);
-    }
-    one.run("ALTER TABLE f RENAME TO g");
-    other.run("INSERT INTO t VALUES ('last')");
-    expect_in_step(one, "a", "t", "g");
-    expect_in_step(other, "a", "t", "g");
-  }
 }
 
 }  // namespace

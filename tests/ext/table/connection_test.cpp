@@ -47,121 +47,15 @@ class Connections : public testing::TestWithParam<const char*> {
     one.run("PRAGMA journal_mode = {}", GetParam());
     make(one);
   }
-  bool wal() const { return std::string(GetParam()) == "WAL"; }
   void all_same(const std::string& where) {
     expect_same(one, where + ", one");
     expect_same(two, where + ", two");
     expect_same(three, where + ", three");
   }
-  // Plays steps. "one +1 to 9" adds keys to both, "two -1" removes one, "three: " comes before SQL;
-  // "same" compares the two in all connections.
-  void play(const std::vector<std::string>& steps, Caller from = Caller::here()) {
-    const auto trace = from.trace();
-    for (size_t i = 0; i < steps.size(); ++i) {
-      const std::string& step = steps[i];
-      SCOPED_TRACE("step " + std::to_string(i) + ": " + step);
-      Database& db = step[1] == 'n' ? one : step[1] == 'w' ? two : three;
-      const std::string rest = step.substr(step.find(' ') + 1);
-      if (step == "same") {
-        all_same(step);
-      } else if (step.find(':') != std::string::npos && step.find(':') < 6) {
-        db.run(rest);
-      } else if (rest[0] == '+') {
-        add(db, std::stoi(rest), std::stoi(rest.substr(rest.find(" to ") + 4)));
-      } else {
-        remove(db, std::stoi(rest.substr(1)));
-      }
-    }
-  }
   TemporaryFolder folder;
   QuickDatabase one, two, three;
 };
 INSTANTIATE_TEST_SUITE_P(Journal, Connections, testing::Values("WAL", "DELETE"), kParameterName);
-
-TEST_P(Connections, see_each_others_commits_at_the_next_statement) {
-  play({"one +1 to 10", "same", "two +11 to 20", "same", "three -5", "same"});
-  one.gives("SELECT count(*) FROM f WHERE key = 5", 0);
-  two.gives("SELECT filter_contains('f', 5)", 0);
-  play(
-      {"two: INSERT INTO f(f) VALUES ('clear'); DELETE FROM t", "same", "three +30 to 31", "same"});
-  check(one);
-}
-
-TEST_P(Connections, write_in_turn_through_folds_and_growth) {
-  Database* const writers[] = {&one, &two, &three};
-  int64_t next = 0;
-  for (int round = 0; round < 30; ++round) {
-    Database& writer = *writers[round % 3];
-    const int64_t many = round % 5 == 4 ? 1700 : 100 + 50 * (round % 4);
-    add(writer, next, next + many - 1);
-    next += many;
-    remove(writer, next - 1 - round);
-    if (round % 7 == 6) {
-      writer.run("INSERT INTO f(f) VALUES ('rebuild')");
-    }
-    if (round % 10 == 5) {
-      writer.run("INSERT INTO f(f, key) VALUES ('resize', {})", next * 2);
-    }
-    if (round % 3 == 0) {
-      all_same("round " + std::to_string(round));
-    }
-  }
-  all_same("the end");
-  check(one);
-  check(two);
-}
-
-TEST_P(Connections, roll_back_without_disturbing_the_others) {
-  play({"one +1 to 700", "same"});
-  one.run("BEGIN; INSERT INTO f {}; ROLLBACK", numbers(1000, 4000));
-  play({"same", "two +701 to 800", "one: BEGIN; INSERT INTO f VALUES (5000); ROLLBACK",
-        "one +801 to 900", "same", "two: BEGIN IMMEDIATE; INSERT INTO f VALUES (6000)"});
-  one.refuses("INSERT INTO f VALUES (1)", SQLITE_BUSY);
-  one.refuses("BEGIN IMMEDIATE", SQLITE_BUSY);
-  play({"two: ROLLBACK", "one +901 to 950", "same"});
-  check(two);
-}
-
-TEST_P(Connections, hold_their_snapshot) {
-  add(one, 1, 100);
-  two.run("BEGIN");
-  expect_same(two, "snapshot");
-  if (wal()) {
-    add(one, 101, 3000);
-    remove(one, 1);
-    expect_same(two, "snapshot after a growth");
-    two.gives("SELECT count(*) FROM f", 100);
-    two.gives("SELECT filter_contains('f', 1)", 1);
-    two.gives("SELECT count(*) FROM f WHERE key IN (101, 3000)", 0);
-    one.run("INSERT INTO f(f) VALUES ('rebuild')");
-    expect_same(two, "snapshot after a rebuild");
-    const Outcome stale = two.attempt("INSERT INTO f VALUES (7)");
-    EXPECT_EQ(stale.code & 0xFF, SQLITE_BUSY) << stale.message;
-    expect_same(two, "after BUSY");
-  } else {
-    one.refuses("INSERT INTO f VALUES (101)", SQLITE_BUSY);
-  }
-  play({"two: COMMIT", "same", "two +4000 to 4100", "same"});
-  check(one);
-}
-
-// While a cursor is open, its statement sees one snapshot, even if another connection commits.
-TEST_P(Connections, with_an_open_cursor_see_one_state) {
-  add(one, 1, 50);
-  Query scan(two, "SELECT count(*) OVER (), k FROM t JOIN f ON key = k");
-  ASSERT_EQ(scan.step(), SQLITE_ROW);
-  if (wal()) {
-    add(one, 51, 60);
-    remove(one, 50);
-  }
-  int rows = 1;
-  while (scan.step() == SQLITE_ROW) {
-    ++rows;
-  }
-  scan.reset();
-  EXPECT_EQ(rows, 50);
-  all_same("after it");
-}
 
 TEST_P(Connections, survive_a_table_dropped_and_made_again) {
   add(one, 1, 2000);
@@ -189,50 +83,6 @@ TEST_P(Connections, survive_a_table_dropped_and_made_again) {
   make(one);
   add(two, 1, 10);
   all_same("a filter again");
-}
-
-TEST_P(Connections, survive_a_rename_by_another) {
-  play({"one +1 to 10", "same", "one: ALTER TABLE f RENAME TO g; ALTER TABLE g RENAME TO f",
-        "two +11 to 20", "one: ALTER TABLE f RENAME TO g"});
-  EXPECT_EQ(two.attempt("SELECT 1 FROM f WHERE key = 1").code, SQLITE_ERROR);
-  play({"two: INSERT INTO g VALUES (21); INSERT INTO t VALUES (21); ALTER TABLE g RENAME TO f",
-        "same"});
-  check(one);
-}
-
-TEST_P(Connections, vacuum_keeps_the_filter) {
-  play({"one +1 to 3000", "one -7", "same", "two: VACUUM", "same", "one +4000 to 4010",
-        "two: VACUUM", "two +4011 to 5000", "same"});
-  two.run("VACUUM INTO '{}'", folder.file("into.db"));
-  Database copy(folder.file("into.db"));
-  expect_same(copy, "VACUUM INTO");
-  add(copy, 6000, 7000);
-  expect_same(copy, "VACUUM INTO, written");
-  check(copy);
-  check(one);
-}
-
-// A backup overwrites the file while connections have the filter in memory.
-TEST_P(Connections, backup_and_restore_are_followed) {
-  play({"one +1 to 1000", "same"});
-  {
-    // ThreadSanitizer calls it a risk of deadlock if two handles are copied both ways.
-    Database target(folder.file("saved.db"));
-    back_up(one, target);
-  }
-  Database saved(folder.file("saved.db"));
-  expect_same(saved, "backup");
-  play({"two +1001 to 3000", "one -1", "same"});
-  back_up(saved, one);  // back in time
-  play({"same"});
-  two.gives("SELECT count(*) FROM f", 1000);
-  play({"two +1001 to 1700", "three -2", "same"});
-  back_up(saved, two);
-  play({"same"});
-  add(saved, 2000, 2400);
-  back_up(saved, three);
-  play({"same"});
-  check(one);
 }
 
 TEST_P(Connections, of_two_threads_write_and_probe) {
