@@ -455,6 +455,18 @@ TEST_F(Guard, runs_out_of_memory_as_an_error) {
   EXPECT_GT(failures, 0);
 }
 
+// If a column is gone, SQLite would read its name in double quotes as a text.
+TEST_F(Guard, of_a_column_that_went_while_it_was_read_is_an_error) {
+  make(db);
+  Query query(db,
+              "SELECT substr(g.note, 2) FROM (SELECT 'u3' AS e UNION ALL SELECT 'u4') CROSS JOIN"
+              " guarded g ON g.email = e");
+  ASSERT_EQ(query.step(), SQLITE_ROW);
+  EXPECT_EQ(query.integer(), 3);
+  const bool dropped = db.attempt("ALTER TABLE users DROP COLUMN note").code == SQLITE_OK;
+  EXPECT_EQ(query.step() == SQLITE_ROW && query.integer() == 4, !dropped);  // SQLite may refuse it
+}
+
 // --- who may read it -----------------------------------------------------------------------------
 
 int deny_email(void*, int action, const char* table, const char* column, const char*, const char*) {
