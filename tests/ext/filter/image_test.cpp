@@ -2,7 +2,6 @@
 // filter_info(image), cuckoo_build(), bloom_build(), filter_union().
 #include <chrono>
 #include <ctime>
-#include <memory>
 #include <thread>
 
 #include "tests/support/names.hpp"
@@ -212,69 +211,6 @@ TEST_P(Image, merge_that_is_full_changes_nothing) {
   db.run("INSERT INTO f {}; COMMIT", numbers(last + 1, 300));
   EXPECT_EQ(present(db, 1, 300), 300);
   check(db);
-}
-
-TEST(ImageRefused, names_the_difference_and_the_way_out) {
-  Database db;
-  for (const auto& [name, kind, options] :
-       std::vector<std::tuple<const char*, const char*, const char*>>{
-           {"f", "cuckoo_filter", "seed = 1"},
-           {"g", "cuckoo_filter", "seed = 2"},
-           {"small", "cuckoo_filter", "seed = 1, growth = off, capacity = 50"},
-           {"other", "cuckoo_filter", "seed = 1, growth = off, capacity = 60"},
-           {"w", "cuckoo_filter", "seed = 1, generations = 3"},
-           {"ints", "cuckoo_filter", "key INTEGER, seed = 1"},
-           {"texts", "cuckoo_filter", "key TEXT, seed = 1"},
-           {"wide", "cuckoo_filter", "seed = 1, fpr = 1e-9"},
-           {"b", "bloom_filter", "seed = 1, growth = off"},
-           {"old", "bloom_filter", "hash = murmur2, seed = 1"}}) {
-    db.run(create(kind, options, name));
-  }
-  db.run(
-      "CREATE TABLE t(a); INSERT INTO f VALUES (1); INSERT INTO ints VALUES (1);"
-      " INSERT INTO texts VALUES (1); INSERT INTO small VALUES (1); INSERT INTO wide VALUES (1)");
-  const auto refuses = [&db](const std::string& table, const std::string& command,
-                             const std::string& what, const std::vector<std::string>& parts) {
-    const std::vector<Row> before = shadow_rows(db, table);
-    db.refuses(sql("INSERT INTO {}({}, key) VALUES ('{}', {})", table, table, command, what),
-               parts);
-    EXPECT_EQ(shadow_rows(db, table), before) << table << " " << command << " " << what;
-  };
-  refuses("f", "merge", "'g'", {"f: merge", "g", "seed", "seed_of"});
-  refuses("f", "merge", "filter_export('g')", {"f: merge", "image", "seed", "seed_of"});
-  refuses("f", "merge", "'f'", {"another filter"});
-  refuses("f", "merge", "'w'", {"w", "window"});
-  refuses("f", "merge", "'old'", {"old", "murmur2"});
-  refuses("old", "merge", "'f'", {"f", "murmur2"});
-  refuses("f", "merge", "'small'", {"small", "geometry", "growth = on", "hashes"});
-  refuses("small", "merge", "'other'", {"other", "geometry", "capacity"});
-  refuses("small", "merge", "'b'", {"b", "bloom_filter", "growth = on"});
-  refuses("b", "merge", "filter_export('f')", {"cuckoo_filter", "'hashes'"});
-  refuses("wide", "merge", "'f'", {"f", "47", "63", "seed_of"});
-  refuses("ints", "merge", "'texts'", {"texts", "TEXT", "INTEGER", "type"});
-  refuses("f", "merge", "'nothing'", {"nothing"});
-  refuses("f", "merge", "'t'", {"t is not a cuckoo_filter or bloom_filter"});
-  refuses("f", "merge", "5", {"merge", "name", "image"});
-  refuses("f", "merge", "x'00'", {"f: ", "image"});
-  refuses("f", "import", "'g'", {"import", "filter_export"});
-  refuses("f", "import", "7", {"import", "filter_export"});
-  refuses("f", "import", "x''", {"f: ", "image"});
-  refuses("w", "import", "filter_export('f')", {"w: import", "window"});
-  refuses("b", "import", "filter_export('f')", {"b: import", "cuckoo_filter", "bloom_filter"});
-  refuses("ints", "import", "filter_export('texts')", {"ints: import", "TEXT", "INTEGER"});
-  refuses("old", "import", "filter_export('b')", {"old: import", "murmur2"});
-  refuses("b", "import", "filter_export('old')", {"b: import", "murmur2"});
-  db.refuses("SELECT filter_export('small', 'hashes')", {"small", "growth"});
-  refuses("f", "merge", "filter_export('w')", {"f: ", "window", "merged"});
-  refuses("f", "import", "filter_export('w')", {"f: import", "window of", "generations = 1"});
-  db.refuses("SELECT filter_export('f', 'legacy')", {"f: ", "murmur2"});
-  db.refuses("SELECT filter_export('f', 'everything')", {"hashes", "legacy"});
-  db.refuses("SELECT filter_export('f', NULL)", {"hashes", "legacy"});
-  db.refuses("SELECT filter_export('nothing')", {"nothing"});
-  db.refuses("SELECT filter_export(NULL)", {"filter_export", "name"});
-  db.refuses("SELECT filter_export(x'00')", {"filter_export", "name"});
-  db.run("INSERT INTO f(f, key) VALUES ('merge', 'wide')");  // a wide log narrows
-  EXPECT_EQ(count(db), 2);
 }
 
 // --- long commands

@@ -249,30 +249,6 @@ TEST_F(Parts, of_another_kind_are_refused_with_the_first) {
   refuses_first("v", "w", "(SELECT mark FROM old)", {"v: apply: the changes lead from mark"});
 }
 
-TEST_F(Parts, arguments_that_are_none_are_refused) {
-  const auto refuses = [this](const std::string& arguments, const std::vector<std::string>& parts) {
-    db.refuses(sql("SELECT part FROM filter_parts({})", arguments), parts);
-  };
-  for (const std::string bytes : {"999999", "0", "-1", "'64'", "'1.5GB'", "NULL", "'x'", "x'00'"}) {
-    refuses("'o', NULL, " + bytes, {"filter_parts: the third argument", "1 MB to 1 GB"});
-  }
-  for (const std::string bytes : {"1000000", "1e6", "'1MB'", "'1GB'", "'64 MB'", "1e9"}) {
-    db.gives(sql("SELECT count(*) FROM filter_parts('o', NULL, {})", bytes), 1);
-  }
-  refuses("'o', NULL", {"filter_parts: the arguments are"});
-  refuses("'o', NULL, '1MB', 'legacy'", {"filter_parts", "fourth", "'hashes'"});
-  refuses("'o', 'abc', '1MB'", {"filter_parts", "second", "BLOB"});
-  refuses("'o', x'00', '1MB'", {"filter_parts: bytes that are no mark"});
-  refuses("'none', NULL, '1MB'", {"none"});
-  refuses("5, NULL, '1MB'", {"filter_parts: the first argument is a filter's name"});
-  db.gives("SELECT count(*) FROM filter_parts(NULL, NULL, '1MB')", 0);
-  db.run("CREATE VIRTUAL TABLE m USING bloom_filter(key TEXT, hash = 'murmur2', growth = off)");
-  db.run("INSERT INTO m VALUES ('a')");
-  db.run("CREATE VIRTUAL TABLE n USING bloom_filter(key TEXT, hash = 'murmur2', growth = off)");
-  db.run("INSERT INTO n(n, key) SELECT 'apply', piece FROM filter_parts('m', NULL, '1MB')");
-  db.gives("SELECT filter_contains('n', 'a')", 1);
-}
-
 // Part 1 describes the whole message. Other parts say only which part they are, of how many.
 TEST_F(Parts, are_described_by_filter_info) {
   const std::string count = std::to_string(parts("image"));

@@ -1,11 +1,7 @@
 // generations = N: sliding windows, 'rotate', and what they refuse.
-#include <cmath>
-#include <memory>
-
 #include "tests/support/names.hpp"
 #include "tests/support/share.hpp"
 #include "tests/support/sql_samples.hpp"
-#include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test::filter_window_test {
 namespace {
@@ -18,7 +14,6 @@ class Window : public testing::TestWithParam<const char*> {
   std::string create(const std::string& options) const {
     return sql("CREATE VIRTUAL TABLE f USING {}{})", GetParam(), options);
   }
-  bool multiset() const { return counts_copies(GetParam()); }
   Database db;
 };
 INSTANTIATE_TEST_SUITE_P(Kinds, Window,
@@ -73,65 +68,6 @@ TEST_P(Window, takes_up_to_64_generations) {
   EXPECT_LE(present(db, 1'000'001, 1'100'000), 15);
 }
 
-// Any number of workers may ask for the same day.
-TEST_P(Window, rotates_to_a_number) {
-  db.run(create("generations = 3, capacity = 100, fpr = 1e-5"));
-  const auto rotate_to = [this](const std::string& number) {
-    db.run("INSERT INTO f(f, key) VALUES ('rotate', {})", number);
-    check(db);
-  };
-  const auto expect = [this](const std::string& number, const std::string& counts) {
-    db.gives("SELECT rotation FROM filter_info('f')", number);
-    EXPECT_EQ(items(db), counts);
-  };
-  expect("0", "0");
-  rotate_to("unixepoch('2026-11-28') / 86400");  // from 0: all is forgotten
-  expect("20785", "0");
-  db.run("INSERT INTO f VALUES (1), (2)");
-  for (int worker = 0; worker < 3; ++worker) {
-    rotate_to("20785");
-  }
-  expect("20785", "2");
-  rotate_to("20786.0");
-  db.run("INSERT INTO f VALUES (3)");
-  rotate_to("'20786'");
-  expect("20786", "1 2");
-  rotate(db);  // the next one
-  expect("20787", "0 1 2");
-  rotate_to("20789");
-  expect("20789", "0 0 0");
-  db.run("INSERT INTO f VALUES (4)");
-  db.run("BEGIN; INSERT INTO f(f, key) VALUES ('rotate', 20791), ('rotate', 20799); ROLLBACK");
-  expect("20789", "1 0 0");
-  rotate_to("20791");
-  expect("20791", "0 0 1");
-  rotate_to("20794");
-  expect("20794", "0");
-  db.run("INSERT INTO f VALUES (5); INSERT INTO f(f, key) VALUES ('rotate', 1 << 60)");
-  expect(std::to_string(uint64_t{1} << 60), "0");
-  db.refuses("INSERT INTO f(f) VALUES ('rotate')", {"f: ", "above 2^60"});
-  db.gives("SELECT rotation FROM filter_info(filter_export('f'))",
-           std::to_string(uint64_t{1} << 60));
-}
-
-// A copy that missed some rotations follows, and one that missed all of them.
-TEST_P(Window, that_follows_rotates_to_the_number) {
-  db.run(create("generations = 3, capacity = 100, fpr = 1e-5"));
-  db.run("INSERT INTO f VALUES (1)");
-  Database copy;
-  copy.run(create("generations = 3, capacity = 100, fpr = 1e-5"));
-  for (const auto& [number, counts] : std::vector<std::pair<int, std::string>>{
-           {0, "1"}, {2, "0 0 1"}, {2, "0 0 1"}, {3, "0 0 0"}, {9, "0"}, {10, "0 0"}}) {
-    db.run("INSERT INTO f(f, key) VALUES ('rotate', {})", number);
-    const std::string changes = db.text(
-        sql("SELECT hex(filter_changes('f', x'{}'))", copy.text("SELECT hex(filter_mark('f'))")));
-    copy.run("INSERT INTO f(f, key) VALUES ('apply', x'{}')", changes);
-    EXPECT_EQ(items(copy), counts);
-    copy.gives("SELECT rotation FROM filter_info('f')", number);
-    check(copy);
-  }
-}
-
 TEST_P(Window, without_growth_is_full_until_it_is_rotated) {
   db.run(create("generations = 2, capacity = 100, growth = off"));
   for (int turn = 0; turn < 6; ++turn) {
@@ -167,63 +103,6 @@ TEST_P(Window, is_byte_for_byte_what_the_statements_make_it) {
     check(*one);
   }
   EXPECT_EQ(shadow_rows(*one, "f"), shadow_rows(two, "f"));
-}
-
-// --- refused -----------------------------------------------------------------------------------
-
-TEST_P(Window, refuses_what_could_lose_a_key) {
-  db.run(create("generations = 3, capacity = 100, fpr = 1e-5"));
-  db.run(
-      "INSERT INTO f VALUES ('a'), ('b'); INSERT INTO f(f) VALUES ('rotate');"
-      "INSERT INTO f VALUES ('a'); CREATE TABLE t(v); INSERT INTO t VALUES ('a');"
-      "CREATE TRIGGER tr AFTER DELETE ON t BEGIN DELETE FROM f WHERE key = old.v; END");
-  const std::vector<Row> before = shadow_rows(db, "f");
-  db.run("BEGIN");
-  for (const char* sql :
-       {"DELETE FROM f WHERE key = 'a'", "DELETE FROM f WHERE key IN ('b', 'c')", "DELETE FROM t",
-        "INSERT INTO f(f, key) VALUES ('delete', 'a')",
-        "INSERT INTO f(f, key) VALUES ('delete', 'z')", "UPDATE f SET key = 'c' WHERE key = 'a'"}) {
-    db.refuses(sql, {"f: ", "window", "rotate"});
-  }
-  for (const char* number : {"-1", "1.5", "'x'", "x'00'", "1e300"}) {
-    db.refuses(sql("INSERT INTO f(f, key) VALUES ('rotate', {})", number),
-               {"f: rotate takes the number", "2^60"});
-  }
-  db.refuses("INSERT INTO f(f, key) VALUES ('rotate', 0)", {"f: ", "number 1", "back to 0"});
-  db.refuses("INSERT INTO f(f, key) VALUES ('rotate', (1 << 60) + 1)", {"f: ", "above 2^60"});
-  EXPECT_EQ(sqlite3_get_autocommit(db.handle()), 0);
-  db.run("COMMIT");
-  EXPECT_EQ(shadow_rows(db, "f"), before);
-  db.gives("SELECT key FROM f WHERE key IN ('a', 'b', 'c')", "a,b");
-}
-
-TEST_P(Window, refuses_source_triggers_and_import) {
-  db.run("CREATE TABLE t(a)");
-  for (const char* options : {"generations = 2, source = t(a)", "source = t(a), generations = 9",
-                              "generations = 2, source = t(a), triggers = on"}) {
-    db.refuses(create(options), {"f: ", "generations", "source"});
-  }
-  db.run(create("generations = 1, source = t(a), triggers = off") + "; DROP TABLE f");
-  db.run(create("capacity = 50"));
-  db.run(
-      "INSERT INTO f VALUES (1); CREATE TABLE i AS SELECT filter_export('f', 'hashes') AS b;"
-      "DROP TABLE f; " +
-      create("generations = 2, capacity = 50"));
-  db.run("INSERT INTO f VALUES (2)");
-  rotate(db);
-  db.refuses("INSERT INTO f(f, key) SELECT 'import', b FROM i", {"f: ", "window"});
-  EXPECT_EQ(items(db), "0 1");
-  db.run("INSERT INTO f(f, key) SELECT 'merge', b FROM i");
-  EXPECT_EQ(items(db), "1 1");
-  db.gives("SELECT key FROM f WHERE key IN (1, 2)", "1,2");
-  rotate(db);
-  db.gives("SELECT key FROM f WHERE key IN (1, 2)", "1");
-  check(db);
-}
-
-TEST_P(Window, of_one_generation_does_not_rotate) {
-  db.run(create("generations = 1"));
-  db.refuses("INSERT INTO f(f) VALUES ('rotate')", {"f: ", "generations"});
 }
 
 }  // namespace
