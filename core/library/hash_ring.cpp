@@ -396,14 +396,8 @@ Result<std::vector<RingMove>> HashRing::moves_to(const HashRing& after) const {
         "moves between rings that place keys differently, expected the same algorithm, seed, key"
         " hash and text_keys");
   }
-  std::vector<uint32_t> ids_before(to.last_id(), kNewNode);
-  for (uint32_t id = 1; id <= to.last_id(); ++id) {
-    const core::RingNode* const node = to.find(id);
-    const core::RingNode* const same = node != nullptr ? from.find(node->name) : nullptr;
-    ids_before[id - 1] = same != nullptr ? same->id : kNewNode;
-  }
   std::vector<RingMove> moves;
-  for (const core::RingMove& move : ring_moves(from, to, 0, ids_before)) {
+  for (const core::RingMove& move : ring_moves(from, to)) {
     moves.push_back({name_of(from, move.from), name_of(to, move.to), move.part.share()});
   }
   std::sort(moves.begin(), moves.end(), [](const RingMove& x, const RingMove& y) {

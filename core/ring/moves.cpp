@@ -9,12 +9,17 @@ namespace {
 
 class Parts {
  public:
-  Parts(uint32_t renamed, std::span<const uint32_t> ids_before) noexcept
-      : renamed_(renamed), ids_before_(ids_before) {}
+  Parts(const HashRing& before, const HashRing& after)
+      : ids_before_(after.last_id() + size_t{1}, kNone) {
+    ids_before_[0] = 0;
+    for (const RingNode* const node : after.nodes_by_name()) {
+      const RingNode* const same = before.find(node->name);
+      ids_before_[node->id] = same != nullptr ? same->id : kNone;
+    }
+  }
 
   void add(uint32_t from, uint32_t to, uint128 part) {
-    const uint32_t to_before = to == 0 || ids_before_.empty() ? to : ids_before_[to - 1];
-    if ((from != to_before || (from == renamed_ && renamed_ != 0)) && part != 0) {
+    if (from != ids_before_[to] && part != 0) {
       parts_[{from, to}].add(part);
     }
   }
@@ -28,8 +33,9 @@ class Parts {
   }
 
  private:
-  uint32_t renamed_;
-  std::span<const uint32_t> ids_before_;
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  std::vector<uint32_t> ids_before_;  // of the nodes of `after`, by their ids; 0: no node
   std::map<std::pair<uint32_t, uint32_t>, RingPart> parts_;
 };
 
@@ -80,9 +86,8 @@ void add_points(const PointRing& before, const PointRing& after, Parts& parts) {
 
 }  // namespace
 
-std::vector<RingMove> ring_moves(const HashRing& before, const HashRing& after, uint32_t renamed,
-                                 std::span<const uint32_t> ids_before) {
-  Parts parts(renamed, ids_before);
+std::vector<RingMove> ring_moves(const HashRing& before, const HashRing& after) {
+  Parts parts(before, after);
   if (before.options().algorithm == RingAlgorithm::kSlots) {
     add_slots(before.slots(), after.slots(), parts);
   } else {

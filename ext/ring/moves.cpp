@@ -56,7 +56,7 @@ class HashRingMoves {
   bool read(const Arguments& arguments);
   void read_value(sqlite3_value* value);
   void compute(Connection& connection);
-  uint32_t change(HashRing& ring) const;
+  void change(HashRing& ring) const;
 
   // The arguments.
   std::string ring_;
@@ -137,15 +137,13 @@ void HashRingMoves::read_value(sqlite3_value* value) {
   weight_ = sqlite3_value_double(value);
 }
 
-// Makes the change. Returns the id of a node that it renames, otherwise 0.
-uint32_t HashRingMoves::change(HashRing& ring) const {
+void HashRingMoves::change(HashRing& ring) const {
   const RingNode* const node = ring.find(node_);
   if (action_ == Action::kAdd) {
     if (node != nullptr) {
       throw SqlError(SQLITE_ERROR, ring_ + ": node is there already: " + printable(node_));
     }
-    throw_if(ring_, ring.insert(node_, weight_.value_or(1)).take_status());
-    return 0;
+    return throw_if(ring_, ring.insert(node_, weight_.value_or(1)).take_status());
   }
   if (node == nullptr) {
     throw SqlError(SQLITE_ERROR, ring_ + ": no such node: " + printable(node_));
@@ -153,17 +151,14 @@ uint32_t HashRingMoves::change(HashRing& ring) const {
   const uint32_t id = node->id;
   switch (action_) {
     case Action::kWeight:
-      throw_if(ring_, ring.update(id, node_, *weight_));
-      return 0;
+      return throw_if(ring_, ring.update(id, node_, *weight_));
     case Action::kRename:
       if (new_name_ != node_ && ring.find(new_name_) != nullptr) {
         throw SqlError(SQLITE_ERROR, ring_ + ": node is there already: " + printable(new_name_));
       }
-      throw_if(ring_, ring.update(id, new_name_, node->weight));
-      return new_name_ != node_ ? id : 0;
+      return throw_if(ring_, ring.update(id, new_name_, node->weight));
     default:
-      ring.remove(id);
-      return 0;
+      return ring.remove(id);
   }
 }
 
@@ -173,9 +168,9 @@ void HashRingMoves::compute(Connection& connection) {
   live.prepare();
   const HashRing& before = live.ring();
   HashRing after(before);
-  const uint32_t renamed = change(after);
+  change(after);
   throw_if(ring_, after.build([&live] { return live.store().poll(); }));
-  for (const RingMove& move : ring_moves(before, after, renamed)) {
+  for (const RingMove& move : ring_moves(before, after)) {
     const RingNode* const from = before.find(move.from);
     const RingNode* const to = after.find(move.to);
     moves_.push_back({from != nullptr ? std::optional(from->name) : std::nullopt,
