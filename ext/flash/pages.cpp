@@ -44,8 +44,8 @@ void FlashPages::set_blocks(uint32_t blocks) {
 }
 
 size_t FlashPages::memory_bytes() const noexcept {
-  size_t bytes = memory_.bytes() + resident_.size() * sizeof(resident_[0]) +
-                 chunks_.size() * sizeof(chunks_[0]);
+  size_t bytes =
+      memory_.bytes() + resident_.size() * sizeof(void*) + chunks_.size() * sizeof(chunks_[0]);
   for (const std::unique_ptr<Chunk>& chunk : chunks_) {
     bytes += chunk != nullptr ? sizeof(Chunk) : 0;
   }
