@@ -6,7 +6,6 @@
 #include <string>
 
 #include "core/base/bytes.hpp"
-#include "core/base/large_memory.hpp"
 #include "core/base/page_row.hpp"
 
 namespace cuckoo {
@@ -34,92 +33,25 @@ FlashPages::FlashPages(ShadowStore& store, const FlashGeometry& geometry, uint32
       page_bytes_(page_bytes),
       seed_(seed),
       sector_shift_(static_cast<unsigned>(std::countr_zero(geometry.sector_size_bytes))),
-      memory_(sizeof(Page) + page_bytes + kPageCrcBytes) {
+      cache_(page_bytes + kPageCrcBytes) {
   set_blocks(geometry.blocks);
 }
 
 void FlashPages::set_blocks(uint32_t blocks) {
   geometry_.blocks = blocks;
-  chunks_.resize((pages() >> kChunkShift) + 1);  // with room for the parity
-}
-
-size_t FlashPages::memory_bytes() const noexcept {
-  size_t bytes =
-      memory_.bytes() + resident_.size() * sizeof(void*) + chunks_.size() * sizeof(chunks_[0]);
-  for (const std::unique_ptr<Chunk>& chunk : chunks_) {
-    bytes += chunk != nullptr ? sizeof(Chunk) : 0;
-  }
-  return bytes;
+  cache_.set_pages(pages());
 }
 
 // --- pages in memory -----------------------------------------------------------------------------
 
-void* FlashPages::Memory::take() {
-  constexpr size_t kLeastPages = 8;
-  constexpr size_t kMostBytes = size_t{16} << 20;
-  if (free_ != nullptr) {
-    return std::exchange(free_, free_->next);
-  }
-  if (left_ == 0) {
-    const size_t pages = std::max(kLeastPages, std::min(taken_, kMostBytes / page_bytes_));
-    blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(pages * page_bytes_));
-    next_ = blocks_.back().get();
-    left_ = pages;
-    prefer_large_pages(next_, pages * page_bytes_);
-  }
-  --left_;
-  ++taken_;
-  return std::exchange(next_, next_ + page_bytes_);
-}
-
-void FlashPages::Memory::free_all() noexcept {
-  blocks_.clear();
-  left_ = taken_ = 0;
-  free_ = nullptr;
-}
-
-FlashPages::OwnedPage FlashPages::make_page(uint64_t index, bool stored) {
-  static_assert(alignof(Page) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-  return {new (memory_.take()) Page{index, 0, stored, false, true}, GiveBack{&memory_}};
-}
-
-FlashPages::Page* FlashPages::keep(OwnedPage page) {
-  std::unique_ptr<Chunk>& chunk = chunk_of(page->index);
-  if (chunk == nullptr) {
-    chunk = std::make_unique<Chunk>();
-  }
+FlashPage* FlashPages::keep(FlashPageCache::Owned page) {
   if (undone_) {
     changed_.insert(page->index);
   }
-  if ((resident_.size() - dirty_.size()) * page_bytes_ >= clean_bytes_) {
-    evict();
+  if ((cache_.pages().size() - dirty_.size()) * page_bytes_ >= clean_bytes_) {
+    cache_.evict();
   }
-  page->place = resident_.size();
-  resident_.push_back(page.get());
-  Page* const kept = page.release();
-  chunk->pages[place_in_chunk(kept->index)] = kept;
-  return kept;
-}
-
-void FlashPages::drop(Page* page) noexcept {
-  chunk_of(page->index)->pages[place_in_chunk(page->index)] = nullptr;
-  const size_t place = page->place;
-  std::swap(resident_[place], resident_.back());
-  resident_[place]->place = place;
-  resident_.pop_back();
-  memory_.give_back(page);
-}
-
-// Forgets a page that is clean and was not used since the clock's hand last came by.
-void FlashPages::evict() noexcept {
-  for (size_t steps = 2 * resident_.size(); steps > 0; --steps) {
-    hand_ = hand_ + 1 < resident_.size() ? hand_ + 1 : 0;
-    Page* const page = resident_[hand_];
-    if (!page->dirty && !std::exchange(page->used, false)) {
-      drop(page);
-      return;
-    }
-  }
+  return cache_.keep(std::move(page));
 }
 
 // Returns the content of a row that is sound.
@@ -141,19 +73,19 @@ Result<std::span<const std::byte>> FlashPages::content_of(int64_t id,
 }
 
 // Makes the page of a row, after it verified the row.
-Status FlashPages::decode(int64_t id, std::span<const std::byte> row, OwnedPage& page) {
+Status FlashPages::decode(int64_t id, std::span<const std::byte> row, FlashPageCache::Owned& page) {
   CUCKOO_TRY(content_of(id, row).take_status());
-  page = make_page(static_cast<uint64_t>(id), true);
+  page = cache_.make(static_cast<uint64_t>(id), true);
   std::memcpy(page->row(), row.data(), row.size());
   return {};
 }
 
-Result<FlashPages::Page*> FlashPages::load(uint64_t index) {
-  if (Page* const page = find(index); page != nullptr) {
+Result<FlashPage*> FlashPages::load(uint64_t index) {
+  if (FlashPage* const page = cache_.find(index); page != nullptr) {
     page->used = true;
     return page;
   }
-  OwnedPage loaded;
+  FlashPageCache::Owned loaded;
   const auto id = static_cast<int64_t>(index);
   Status read = store_.pages().read(
       id, id, [&](int64_t, std::span<const std::byte> row) { return decode(id, row, loaded); });
@@ -171,7 +103,7 @@ Status FlashPages::sum_of_others(uint64_t index, Damaged damaged, std::byte* sum
   const auto add_row = [&](int64_t id, std::span<const std::byte> row) -> Status {
     CUCKOO_TRY(store_.poll());
     const auto other = static_cast<uint64_t>(id);
-    if (other == index || !is_page(other) || find(other) != nullptr) {
+    if (other == index || !is_page(other) || cache_.find(other) != nullptr) {
       return {};
     }
     Result<std::span<const std::byte>> content = content_of(id, row);
@@ -181,7 +113,7 @@ Status FlashPages::sum_of_others(uint64_t index, Damaged damaged, std::byte* sum
     return damaged == Damaged::kPassOver ? Status() : content.take_status();
   };
   CUCKOO_TRY(store_.pages().read(static_cast<int64_t>(kParity), INT64_MAX, add_row));
-  for (Page* const page : resident_) {
+  for (FlashPage* const page : cache_.pages()) {
     if (page->index != index) {
       add_to(sum, page->row(), page_bytes_);
     }
@@ -191,8 +123,8 @@ Status FlashPages::sum_of_others(uint64_t index, Damaged damaged, std::byte* sum
 
 // Makes a page whose row is damaged of all others (I6). Returns the damage if it can't be done. One
 // that would be erased would have no row: so the parity is of no use (I7).
-Result<FlashPages::Page*> FlashPages::restore(uint64_t index, Status damage) {
-  OwnedPage page = make_page(index, true);
+Result<FlashPage*> FlashPages::restore(uint64_t index, Status damage) {
+  FlashPageCache::Owned page = cache_.make(index, true);
   const std::span<std::byte> row(page->row(), row_bytes());
   Status made = sum_of_others(index, Damaged::kRefuse, row.data());
   if (!made.ok()) {
@@ -210,7 +142,7 @@ Result<FlashPages::Page*> FlashPages::restore(uint64_t index, Status damage) {
 
 void FlashPages::rewrite_restored() {
   for (const uint64_t index : restored_) {
-    if (Page* const page = find(index); page != nullptr) {
+    if (FlashPage* const page = cache_.find(index); page != nullptr) {
       change(page);
     }
   }
@@ -218,16 +150,16 @@ void FlashPages::rewrite_restored() {
 }
 
 // Returns the page as load() does, or one of erased bytes in the place of a damaged one (I7).
-Result<FlashPages::Page*> FlashPages::load_to_write(uint64_t index) {
-  Result<Page*> page = load(index);
+Result<FlashPage*> FlashPages::load_to_write(uint64_t index) {
+  Result<FlashPage*> page = load(index);
   if (page.ok() || page.error().code != ErrorCode::kCorrupt) {
     return page;
   }
-  OwnedPage made = make_page(index, true);
+  FlashPageCache::Owned made = cache_.make(index, true);
   std::memset(made->row(), 0, page_bytes_);
-  Page* const kept = keep(std::move(made));
+  FlashPage* const kept = keep(std::move(made));
   change(kept);
-  Page* parity = kept;
+  FlashPage* parity = kept;
   if (index != kParity) {
     CUCKOO_ASSIGN_OR_RETURN(parity, load_or_make(kParity));
     change(parity);
@@ -236,12 +168,12 @@ Result<FlashPages::Page*> FlashPages::load_to_write(uint64_t index) {
   return kept;
 }
 
-Result<FlashPages::Page*> FlashPages::load_or_make(uint64_t index) {
-  Result<Page*> page = load_to_write(index);
+Result<FlashPage*> FlashPages::load_or_make(uint64_t index) {
+  Result<FlashPage*> page = load_to_write(index);
   if (!page.ok() || page.value() != nullptr) {
     return page;
   }
-  OwnedPage made = make_page(index, false);
+  FlashPageCache::Owned made = cache_.make(index, false);
   std::memset(made->row(), 0, page_bytes_);
   return keep(std::move(made));
 }
@@ -271,7 +203,7 @@ Status FlashPages::read(uint64_t address, std::span<std::byte> out) {
   sector_reads_ += ((address + out.size() - 1) >> sector_shift_) - (address >> sector_shift_) + 1;
   while (!out.empty()) {
     const Piece piece = first_piece(address, out.size());
-    Result<Page*> page = load(piece.page);
+    Result<FlashPage*> page = load(piece.page);
     CUCKOO_TRY(page.take_status());
     if (page.value() == nullptr) {
       std::memset(out.data(), 0xFF, piece.size);
@@ -288,10 +220,10 @@ Status FlashPages::read(uint64_t address, std::span<std::byte> out) {
 Status FlashPages::will_read(uint64_t address, uint64_t bytes) {
   uint64_t first = address / page_bytes_;
   uint64_t last = bytes == 0 ? first : (address + bytes - 1) / page_bytes_;
-  while (first < last && find(first) != nullptr) {
+  while (first < last && cache_.find(first) != nullptr) {
     ++first;
   }
-  while (last > first && find(last) != nullptr) {
+  while (last > first && cache_.find(last) != nullptr) {
     --last;
   }
   if (first == last) {
@@ -300,8 +232,8 @@ Status FlashPages::will_read(uint64_t address, uint64_t bytes) {
   Status read = store_.pages().read(
       static_cast<int64_t>(first), static_cast<int64_t>(last),
       [&](int64_t id, std::span<const std::byte> row) -> Status {
-        OwnedPage loaded;
-        if (find(static_cast<uint64_t>(id)) == nullptr && decode(id, row, loaded).ok()) {
+        FlashPageCache::Owned loaded;
+        if (cache_.find(static_cast<uint64_t>(id)) == nullptr && decode(id, row, loaded).ok()) {
           keep(std::move(loaded));
         }
         return {};
@@ -309,7 +241,7 @@ Status FlashPages::will_read(uint64_t address, uint64_t bytes) {
   return read.ok() || read.error().code != ErrorCode::kCorrupt ? std::move(read) : Status();
 }
 
-void FlashPages::change(Page* page) {
+void FlashPages::change(FlashPage* page) {
   if (!page->dirty) {
     changed_.insert(page->index);
     dirty_.push_back(page->index);
@@ -319,7 +251,7 @@ void FlashPages::change(Page* page) {
 
 // Returns the parity's bytes from there on, to be changed with those of a page.
 Result<std::byte*> FlashPages::parity_at(size_t offset) {
-  CUCKOO_ASSIGN_OR_RETURN(Page* const parity, load_or_make(kParity));
+  CUCKOO_ASSIGN_OR_RETURN(FlashPage* const parity, load_or_make(kParity));
   change(parity);
   return parity->row() + offset;
 }
@@ -329,7 +261,7 @@ Status FlashPages::program(uint64_t address, std::span<const std::byte> units) {
   rewrite_restored();
   while (!units.empty()) {
     const Piece piece = first_piece(address, units.size());
-    Result<Page*> page = load_or_make(piece.page);
+    Result<FlashPage*> page = load_or_make(piece.page);
     CUCKOO_TRY(page.take_status());
     std::byte* const to = page.value()->row() + piece.offset;
     if (!all_zero({to, piece.size})) {
@@ -353,7 +285,7 @@ Status FlashPages::erase(uint32_t block) {
   CUCKOO_TRY(check_range(address, left));
   while (left > 0) {
     const Piece piece = first_piece(address, left);
-    Result<Page*> page = load_to_write(piece.page);
+    Result<FlashPage*> page = load_to_write(piece.page);
     CUCKOO_TRY(page.take_status());
     if (page.value() != nullptr) {
       std::byte* const bytes = page.value()->row() + piece.offset;
@@ -372,7 +304,7 @@ Status FlashPages::erase(uint32_t block) {
 
 // --- rows ----------------------------------------------------------------------------------------
 
-Status FlashPages::write(Page* page) {
+Status FlashPages::write(FlashPage* page) {
   const auto id = static_cast<int64_t>(page->index);
   const std::span<std::byte> row(page->row(), row_bytes());
   const std::span<const std::byte> content = row.first(page_bytes_);
@@ -398,14 +330,14 @@ Status FlashPages::write(Page* page) {
 Status FlashPages::write_dirty() {
   std::sort(dirty_.begin(), dirty_.end(), std::greater<>());
   while (!dirty_.empty()) {
-    Page* const page = find(dirty_.back());
+    FlashPage* const page = cache_.find(dirty_.back());
     CUCKOO_TRY(write(page));
     page->dirty = false;
     dirty_.pop_back();
   }
   // Pages that were dirty are clean now, and may be more than the limit.
-  while (resident_.size() * page_bytes_ > clean_bytes_) {
-    evict();
+  while (cache_.pages().size() * page_bytes_ > clean_bytes_) {
+    cache_.evict();
   }
   return {};
 }
@@ -421,9 +353,9 @@ Status FlashPages::mend() {
                                    return store_.poll();
                                  }));
   for (const uint64_t index : damaged) {
-    Page* page = find(index);
+    FlashPage* page = cache_.find(index);
     if (page == nullptr && damaged.size() == 1) {
-      Result<Page*> loaded = load(index);
+      Result<FlashPage*> loaded = load(index);
       if (!loaded.ok() && loaded.error().code != ErrorCode::kCorrupt) {
         return loaded.take_status();
       }
@@ -447,7 +379,7 @@ Status FlashPages::check_rows() {
           return corrupt(name + " is outside of the device");
         }
         CUCKOO_ASSIGN_OR_RETURN(const std::span<const std::byte> content, content_of(id, row));
-        Page* const page = find(index);  // I2
+        FlashPage* const page = cache_.find(index);  // I2
         if (page != nullptr && !page->dirty && !equal_bytes(row, {page->row(), row_bytes()})) {
           return corrupt(name + " is not the one that was read");
         }
@@ -465,8 +397,8 @@ Status FlashPages::check_rows() {
 
 void FlashPages::undo() noexcept {
   for (const uint64_t index : changed_) {
-    if (Page* const page = find(index); page != nullptr) {
-      drop(page);
+    if (FlashPage* const page = cache_.find(index); page != nullptr) {
+      cache_.drop(page);
     }
   }
   changed_.clear();
@@ -475,15 +407,10 @@ void FlashPages::undo() noexcept {
 }
 
 void FlashPages::forget() noexcept {
-  for (std::unique_ptr<Chunk>& chunk : chunks_) {
-    chunk.reset();
-  }
-  resident_.clear();
-  memory_.free_all();
+  cache_.clear();
   dirty_.clear();
   changed_.clear();
   restored_.clear();
-  hand_ = 0;
 }
 
 }  // namespace cuckoo

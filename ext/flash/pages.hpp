@@ -28,7 +28,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <set>
 #include <span>
 #include <vector>
@@ -36,6 +35,7 @@
 #include "core/base/page_size.hpp"
 #include "core/flash/device.hpp"
 #include "core/flash/registers.hpp"
+#include "ext/flash/page_cache.hpp"
 #include "ext/table/shadow_store.hpp"
 
 namespace cuckoo {
@@ -81,53 +81,10 @@ class FlashPages final : public FlashDevice {
   Status check_rows();
 
   uint64_t sector_reads() const noexcept { return sector_reads_; }
-  size_t memory_bytes() const noexcept;
+  size_t memory_bytes() const noexcept { return cache_.memory_bytes(); }
 
  private:
-  // A page in memory. Its row follows this header: the content, and room for the checksum, which
-  // is right while the page is clean.
-  struct Page {
-    uint64_t index;
-    size_t place;  // in resident_
-    bool stored;   // it has a row
-    bool dirty;
-    bool used;  // since the clock's hand came by
-
-    std::byte* row() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
-  };
-  static constexpr uint64_t kParity = ~uint64_t{0};  // its index
-  static constexpr unsigned kChunkShift = 9;
-  struct Chunk {
-    Page* pages[size_t{1} << kChunkShift] = {};
-  };
-  // The memory of pages, in few large blocks, because single pages take far longer to touch for the
-  // first time (large_memory.hpp). A block has as many pages as all before it, up to 16 MB. Pages
-  // that were given back are taken again.
-  class Memory {
-   public:
-    explicit Memory(size_t page_bytes) noexcept
-        : page_bytes_((page_bytes + alignof(Page) - 1) / alignof(Page) * alignof(Page)) {}
-    void* take();
-    void give_back(void* page) noexcept { free_ = new (page) Free{free_}; }
-    void free_all() noexcept;                                       // none is in use
-    size_t bytes() const noexcept { return taken_ * page_bytes_; }  // those given back count, too
-
-   private:
-    struct Free {
-      Free* next;
-    };
-    size_t page_bytes_;
-    std::vector<std::unique_ptr<std::byte[]>> blocks_;
-    std::byte* next_ = nullptr;  // in the last block
-    size_t left_ = 0;            // pages from there on
-    size_t taken_ = 0;           // pages of all blocks
-    Free* free_ = nullptr;
-  };
-  struct GiveBack {
-    Memory* memory;
-    void operator()(Page* page) const noexcept { memory->give_back(page); }
-  };
-  using OwnedPage = std::unique_ptr<Page, GiveBack>;
+  static constexpr uint64_t kParity = FlashPage::kParity;
 
   // The bytes of an access that are in one page.
   struct Piece {
@@ -138,38 +95,24 @@ class FlashPages final : public FlashDevice {
   size_t row_bytes() const noexcept { return page_bytes_ + kPageCrcBytes; }
   Piece first_piece(uint64_t address, size_t size) const noexcept;
   Status check_range(uint64_t address, size_t size) const;
-  // The parity is before all others here.
-  std::unique_ptr<Chunk>& chunk_of(uint64_t index) noexcept {
-    return chunks_[(index + 1) >> kChunkShift];
-  }
-  static size_t place_in_chunk(uint64_t index) noexcept {
-    return (index + 1) & ((size_t{1} << kChunkShift) - 1);
-  }
-  Page* find(uint64_t index) noexcept {
-    const Chunk* const chunk = chunk_of(index).get();
-    return chunk == nullptr ? nullptr : chunk->pages[place_in_chunk(index)];
-  }
   bool is_page(uint64_t index) const noexcept { return index == kParity || index < pages(); }
   uint64_t pages() const noexcept {
     return (geometry_.size_bytes() + page_bytes_ - 1) / page_bytes_;
   }
   Result<std::span<const std::byte>> content_of(int64_t id, std::span<const std::byte> row) const;
   // Returns the page, or null if it has no row and is not in memory.
-  Result<Page*> load(uint64_t index);
-  Status decode(int64_t id, std::span<const std::byte> row, OwnedPage& page);
-  Result<Page*> load_or_make(uint64_t index);
-  Result<Page*> load_to_write(uint64_t index);
+  Result<FlashPage*> load(uint64_t index);
+  Status decode(int64_t id, std::span<const std::byte> row, FlashPageCache::Owned& page);
+  Result<FlashPage*> load_or_make(uint64_t index);
+  Result<FlashPage*> load_to_write(uint64_t index);
   enum class Damaged { kRefuse, kPassOver };
   Status sum_of_others(uint64_t index, Damaged damaged, std::byte* sum);
-  Result<Page*> restore(uint64_t index, Status damage);
+  Result<FlashPage*> restore(uint64_t index, Status damage);
   void rewrite_restored();
-  OwnedPage make_page(uint64_t index, bool stored);
-  Page* keep(OwnedPage page);
-  void drop(Page* page) noexcept;
-  void evict() noexcept;
-  void change(Page* page);
+  FlashPage* keep(FlashPageCache::Owned page);
+  void change(FlashPage* page);
   Result<std::byte*> parity_at(size_t offset);
-  Status write(Page* page);
+  Status write(FlashPage* page);
 
   ShadowStore& store_;
   FlashGeometry geometry_;
@@ -178,10 +121,7 @@ class FlashPages final : public FlashDevice {
   unsigned sector_shift_;
   uint64_t clean_bytes_ = kLeastCleanBytes;
 
-  std::vector<std::unique_ptr<Chunk>> chunks_;
-  Memory memory_;
-  std::vector<Page*> resident_;
-  size_t hand_ = 0;  // of the clock over resident_
+  FlashPageCache cache_;
   std::vector<uint64_t> dirty_;
   std::set<uint64_t> changed_;      // I4: what the next undo() drops; the dirty ones, too
   bool undone_ = false;             // since end_changes()
