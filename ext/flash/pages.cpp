@@ -140,13 +140,27 @@ Result<FlashPage*> FlashPages::restore(uint64_t index, Status damage) {
   return keep(std::move(page));
 }
 
-void FlashPages::rewrite_restored() {
-  for (const uint64_t index : restored_) {
-    if (FlashPage* const page = cache_.find(index); page != nullptr) {
-      change(page);
+// Makes them dirty, once a transaction. What became damaged beyond repair meanwhile is left out.
+Status FlashPages::rewrite_restored() {
+  for (size_t i = 0; i < restored_.size();) {
+    const uint64_t index = restored_[i];
+    Result<FlashPage*> page = nullptr;
+    if (is_page(index) && !changed_.contains(index)) {
+      page = load(index);
     }
+    if (!page.ok()) {
+      if (page.error().code != ErrorCode::kCorrupt) {
+        return page.take_status();
+      }
+      restored_.erase(restored_.begin() + static_cast<std::ptrdiff_t>(i));
+      continue;
+    }
+    if (page.value() != nullptr) {
+      change(page.value());
+    }
+    ++i;
   }
-  restored_.clear();
+  return {};
 }
 
 // Returns the page as load() does, or one of erased bytes in the place of a damaged one (I7).
@@ -258,7 +272,7 @@ Result<std::byte*> FlashPages::parity_at(size_t offset) {
 
 Status FlashPages::program(uint64_t address, std::span<const std::byte> units) {
   CUCKOO_TRY(check_range(address, units.size()));
-  rewrite_restored();
+  CUCKOO_TRY(rewrite_restored());
   while (!units.empty()) {
     const Piece piece = first_piece(address, units.size());
     Result<FlashPage*> page = load_or_make(piece.page);
@@ -279,7 +293,7 @@ Status FlashPages::program(uint64_t address, std::span<const std::byte> units) {
 
 Status FlashPages::erase(uint32_t block) {
   CUCKOO_TRY(store_.poll());
-  rewrite_restored();
+  CUCKOO_TRY(rewrite_restored());
   uint64_t address = geometry_.block_address(block);
   size_t left = geometry_.block_bytes();
   CUCKOO_TRY(check_range(address, left));
@@ -365,6 +379,18 @@ Status FlashPages::mend() {
       change(page);
     }
   }
+  return damaged.empty() ? mend_parity() : Status();
+}
+
+// Makes the parity anew if it is not that of the other pages.
+Status FlashPages::mend_parity() {
+  std::vector<std::byte> sum(page_bytes_);
+  CUCKOO_TRY(sum_of_others(kParity, Damaged::kRefuse, sum.data()));
+  CUCKOO_ASSIGN_OR_RETURN(FlashPage* const parity, load_or_make(kParity));
+  if (!equal_bytes(sum, {parity->row(), page_bytes_})) {
+    change(parity);
+    std::copy(sum.begin(), sum.end(), parity->row());
+  }
   return {};
 }
 
@@ -410,7 +436,6 @@ void FlashPages::forget() noexcept {
   cache_.clear();
   dirty_.clear();
   changed_.clear();
-  restored_.clear();
 }
 
 }  // namespace cuckoo

@@ -69,13 +69,18 @@ class FlashPages final : public FlashDevice {
   void count_in(FlashPageRows& rows) noexcept { rows_ = &rows; }
   const FlashPageRows& rows() const noexcept { return *rows_; }
   void undo() noexcept;
+  // The rows are as they are in memory, unless undone.
   void end_changes() noexcept {
+    if (!undone_) {
+      std::erase_if(restored_, [this](uint64_t index) { return changed_.contains(index); });
+    }
     changed_.clear();
     undone_ = false;
   }
   void forget() noexcept;  // drops every page from memory
 
-  // Reads all rows. write_dirty() then writes the one that is damaged again (I6), if it is one.
+  // Reads all rows. write_dirty() then writes the one that is damaged again (I6), if it is one. If
+  // none is, but the parity is wrong, it writes that.
   Status mend();
   // Checks I1 and I6 for all rows, and that they are the counted ones.
   Status check_rows();
@@ -108,7 +113,8 @@ class FlashPages final : public FlashDevice {
   enum class Damaged { kRefuse, kPassOver };
   Status sum_of_others(uint64_t index, Damaged damaged, std::byte* sum);
   Result<FlashPage*> restore(uint64_t index, Status damage);
-  void rewrite_restored();
+  Status rewrite_restored();
+  Status mend_parity();
   FlashPage* keep(FlashPageCache::Owned page);
   void change(FlashPage* page);
   Result<std::byte*> parity_at(size_t offset);
@@ -125,7 +131,7 @@ class FlashPages final : public FlashDevice {
   std::vector<uint64_t> dirty_;
   std::set<uint64_t> changed_;      // I4: what the next undo() drops; the dirty ones, too
   bool undone_ = false;             // since end_changes()
-  std::vector<uint64_t> restored_;  // I6: what the next program or erase writes again
+  std::vector<uint64_t> restored_;  // I6: what the next program or erase writes again, until then
 
   FlashPageRows* rows_ = nullptr;
   uint64_t sector_reads_ = 0;

@@ -25,10 +25,8 @@ Status ShadowRows::read(int64_t first, int64_t last, const Visitor& visitor) {
     select.bind(1, first).bind(2, last);
     while (select.step()) {
       const int64_t id = select.integer(0);
-      if (select.type(1) != SQLITE_BLOB) {
-        return corrupt(name_of(id) + " is no BLOB");
-      }
-      const std::span<const std::byte> bytes = select.bytes(1);
+      const std::span<const std::byte> bytes =
+          select.type(1) == SQLITE_BLOB ? select.bytes(1) : std::span<const std::byte>();
       store_.note_cached(bytes.size());
       CUCKOO_TRY(visitor(id, bytes));
     }

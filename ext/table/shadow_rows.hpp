@@ -46,7 +46,8 @@ class ShadowRows {
   ShadowRows(ShadowStore& store, const char* suffix, const char* column, const char* noun) noexcept
       : store_(store), suffix_(suffix), column_(column), noun_(noun) {}
 
-  // Visits rows with first <= id <= last, ascending. The bytes are valid only during the visit.
+  // Visits rows with first <= id <= last, ascending. The bytes are valid only during the visit. One
+  // that is no BLOB has none.
   Status read(int64_t first, int64_t last, const Visitor& visitor);
   // `stored`: the row was there when it was read, so it must still be there.
   Status write(int64_t id, std::span<const std::byte> row, bool stored);

@@ -105,6 +105,42 @@ TEST_F(FlashPageDamage, I6_of_one_page_costs_nothing_whichever_it_is) {
   }
 }
 
+// Also if only the mount reads it, and after a roll-back.
+TEST_F(FlashPageDamage, I6_of_a_page_is_mended_by_the_next_change_whoever_read_it) {
+  for (const char* page : {"0", "(SELECT max(id) FROM kv_pages)"}) {
+    SCOPED_TRACE(page);
+    copy_over(good, bad);
+    QuickDatabase(bad).run("UPDATE kv_pages SET page = zeroblob(9) WHERE id = {}", page);
+    const std::string length = sql("SELECT length(page) FROM kv_pages WHERE id = {}", page);
+    QuickDatabase db(bad);
+    db.gives("SELECT count(*) FROM (SELECT doc FROM kv)", kRows);
+    db.run("BEGIN; INSERT INTO kv VALUES ('a', 1); ROLLBACK");
+    db.gives(length, 9);
+    db.run("BEGIN; SAVEPOINT s; INSERT INTO kv VALUES ('a', 1); ROLLBACK TO s; COMMIT");
+    db.gives(length, 9);
+    QuickDatabase(bad).run("CREATE TABLE other(a)");  // the store is mounted anew
+    db.run("INSERT INTO kv VALUES ('a', 1)");
+    EXPECT_GT(db.number(length), 4000);
+    db.gives("SELECT cuckoo_check('kv')", "ok");
+  }
+}
+
+// One flipped bit makes a TEXT of a BLOB.
+TEST_F(FlashPageDamage, I6_of_a_row_that_is_no_blob_costs_nothing) {
+  for (const char* page : {"-1", "0", "20"}) {
+    for (const char* value : {"NULL", "7", "CAST(page AS TEXT)", "1.5"}) {
+      SCOPED_TRACE(std::string(page) + " " + value);
+      copy_over(good, bad);
+      QuickDatabase(bad).run("UPDATE kv_pages SET page = {} WHERE id = {}", value, page);
+      QuickDatabase db(bad);
+      EXPECT_NE(db.text("SELECT cuckoo_check('kv')"), "ok");
+      EXPECT_TRUE(damaged_rows(db).empty());
+      db.run("DELETE FROM kv WHERE name = 'k1'; INSERT INTO kv(kv) VALUES ('collect')");
+      db.gives("SELECT cuckoo_check('kv')", "ok");
+    }
+  }
+}
+
 // A page that is in memory is written as it is there.
 TEST_F(FlashPageDamage, I6_of_a_page_in_memory_is_mended_too) {
   copy_over(good, bad);
@@ -135,6 +171,13 @@ TEST_F(FlashPageDamage, I6_a_parity_of_an_earlier_time_is_found_and_gives_no_wro
   }
   QuickDatabase(bad).gives("SELECT cuckoo_check('kv')",
                            "kv: corrupt: the parity, page row -1, is not that of the other rows");
+  {
+    const std::string mended = folder.file("mended.db");
+    copy_over(bad, mended);
+    QuickDatabase db(mended);
+    db.run("INSERT INTO kv(kv) VALUES ('collect')");
+    db.gives("SELECT cuckoo_check('kv')", "ok");
+  }
   const std::string page = page_of_rows();
   QuickDatabase(bad).run("UPDATE kv_pages SET page = x'00' WHERE id = {}", page);
   QuickDatabase db(bad);
