@@ -284,11 +284,7 @@ TEST_F(Corruption, of_the_last_log_row_is_an_error_at_first_use) {
   for (const char* value : {"NULL", "x''", "'garbage'", "randomblob(500)", "zeroblob(500)"}) {
     const Seen seen =
         expect_corrupt({std::string("UPDATE f_data SET block = ") + value + where}, {&Seen::probe});
-    EXPECT_NE(seen.probe.message.find(std::string(value).find("'g") == 0 || value[0] == 'N'
-                                          ? "data row"
-                                          : "of the log"),
-              std::string::npos)
-        << seen.probe.message;
+    EXPECT_NE(seen.probe.message.find("of the log"), std::string::npos) << seen.probe.message;
   }
   expect_corrupt({"DELETE FROM f_data" + where}, {&Seen::probe});
 }
