@@ -37,7 +37,7 @@ void FlashPageCache::set_pages(uint64_t pages) {
 
 size_t FlashPageCache::memory_bytes() const noexcept {
   size_t bytes =
-      memory_.bytes() + resident_.size() * sizeof(FlashPage*) + chunks_.size() * sizeof(chunks_[0]);
+      memory_.bytes() + resident_.size() * sizeof(void*) + chunks_.size() * sizeof(chunks_[0]);
   for (const std::unique_ptr<Chunk>& chunk : chunks_) {
     bytes += chunk != nullptr ? sizeof(Chunk) : 0;
   }
