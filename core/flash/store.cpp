@@ -181,6 +181,9 @@ Status FlashStore::read_value(const FlashEntry& entry, const FlashLoadedRecord& 
   value.clear();
   value.reserve(std::min<uint64_t>(entry.value_bytes, geometry().size_bytes()));
   value.assign(head.value.begin(), head.value.end());
+  if (value.size() == entry.value_bytes) {
+    return {};
+  }
   const uint32_t unit_bytes = state_.layout.unit_bytes();
   const FlashPieces cut = state_.layout.pieces();
   uint32_t next = log_.position_after(entry.position, head.header.units(unit_bytes));

@@ -33,8 +33,8 @@ class OsFile {
 
   Result<uint64_t> size() const;
   Status resize(uint64_t bytes);
-  // Resizes an empty file, and takes the room for its bytes, which are zeros. Later writes to them
-  // need no more room, except where the file system copies what is written.
+  // Resizes an empty file, and takes the room for its bytes, which are zeros. To write to them
+  // later takes no more room, but on file systems that write to another place (btrfs, ZFS, APFS).
   Status reserve(uint64_t bytes);
   // Does the same by writing the zeros, for a file system that can't take room otherwise.
   Status fill(uint64_t bytes);

@@ -1,8 +1,6 @@
-// The pages of a flash_kv's device that are in memory, each as its row is stored.
-//
-// Invariants
-//   I1  a page is found by its index from keep() on, until it is dropped, evicted or cleared.
-//   I2  evict() forgets no dirty page, and of the clean ones one that was not used lately.
+// The pages of a flash_kv's device that are in memory, each as its row is stored. A page is found
+// by its index from keep() on, until it is dropped, evicted or cleared. evict() forgets a clean
+// page that was not used lately, if there is one.
 #pragma once
 
 #include <cstddef>

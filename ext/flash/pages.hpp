@@ -129,9 +129,12 @@ class FlashPages final : public FlashDevice {
 
   FlashPageCache cache_;
   std::vector<uint64_t> dirty_;
-  std::set<uint64_t> changed_;      // I4: what the next undo() drops; the dirty ones, too
-  bool undone_ = false;             // since end_changes()
-  std::vector<uint64_t> restored_;  // I6: what the next program or erase writes again, until then
+  std::set<uint64_t> changed_;  // I4: what the next undo() drops; the dirty ones, too
+  bool undone_ = false;         // since end_changes()
+  // I6: what the next program or erase writes again. A page stays here until a transaction that
+  // wrote it ends without a roll-back, also while no page is in memory. If another connection wrote
+  // it meanwhile, or a backup was restored, it is only written once too often.
+  std::vector<uint64_t> restored_;
 
   FlashPageRows* rows_ = nullptr;
   uint64_t sector_reads_ = 0;

@@ -90,10 +90,10 @@ class MemoryDevice final : public FlashDevice {
 // locks). Others may open it to read at any time.
 //
 // create() takes all the room that the device needs. So a full disk stops only create(), and later
-// no change and no open(). There are exceptions: a copy of the file may have holes instead (cp
-// makes them), and some file systems copy what is written (btrfs, ZFS, APFS). Then a full disk may
-// stop a change or open(): the store returns kStorage with the operating system's code. When it is
-// opened again, with some room, it has all that was synced.
+// no change and no open(). There are two exceptions. A copy of the file may have holes instead (cp
+// makes them). And some file systems (btrfs, ZFS, APFS) write each change to another place. Then a
+// full disk may stop a change or open(): the store returns kStorage with the operating system's
+// code. When it is opened again, with some room, it has all that was synced.
 // sync() is fdatasync(), or FlushFileBuffers() on Windows. It relies on the disk to keep the bytes
 // that the disk says it has written. The file's bytes: docs/FORMAT.md, "A flash device in a file".
 //

@@ -1,5 +1,5 @@
-// Stores on a disk without room. The disk is a small file system in memory, which a child process
-// mounts for itself alone. Where it can't, a limit of a file's length stands for the disk.
+// Stores on a disk without room. The disk is a small file system in memory. A child process mounts
+// it, and only that process sees it. If it may not mount, the tests limit the length of files.
 #include <cuckoo/flash_store.hpp>
 
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
-// One damaged page of a flash_kv costs nothing: it is made of the others. Two cost their own rows:
-// the others are read and written, the damaged ones can be replaced, and flash_kv_salvage() gives
-// what is sound.
+// One damaged page of a flash_kv costs nothing: it is made of the others. Two damaged pages cost
+// the rows in them. All other rows can be read and written. The damaged ones can be replaced. And
+// flash_kv_salvage() gives all rows that are sound.
 #include <set>
 
 #include "tests/support/copy_over.hpp"

@@ -239,7 +239,7 @@ void ModelScript::rotate(Connection& connection, size_t filter) {
 
 void ModelScript::rotate_any(Connection& connection) { rotate(connection, any_filter(connection)); }
 
-// True if what is in `other` can go into `target` by its hashes.
+// True if the hashes of `other` can be added to `target`.
 bool ModelScript::can_follow(const FilterState& target, const FilterState& other) const {
   constexpr uint64_t kMostItems = 10000;
   const auto keeps_hashes = [](const FilterState& state) {
