@@ -6,6 +6,65 @@
 
 namespace cuckoo::core {
 
+namespace {
+
+// The records of one change after the other, each in its order (I4).
+class ChangeOrder {
+ public:
+  explicit ChangeOrder(FlashPieces cut) : cut_(cut) {}
+
+  // Takes the next record. Returns false if another one must come before it.
+  bool take(const FlashLogRecord& record) {
+    const FlashRecordHeader& header = record.header;
+    if (header.type == FlashRecordType::kPart) {
+      const bool next = !whole() && header.is_part_of(lsn_, static_cast<uint32_t>(value_end_));
+      value_end_ += header.value_bytes;
+      return next;
+    }
+    if (!whole() || (header.lsn == lsn_) != drops_) {
+      return false;
+    }
+    lsn_ = header.lsn;
+    return header.type == FlashRecordType::kDrop ? take_drop(record.drop) : take_head(header);
+  }
+  // Returns true if the change before the next record has all its parts.
+  bool whole() const noexcept { return value_end_ == value_bytes_; }
+
+ private:
+  bool take_drop(std::span<const std::byte> body) {
+    if (body.size() < kFlashDropHeaderBytes) {
+      return false;
+    }
+    const uint64_t from = load_le<uint32_t>(&body[6]);
+    const bool next = !drops_ || from == drops_end_;
+    drops_begin_ = drops_ ? drops_begin_ : from;
+    drops_end_ = from + (body.size() - kFlashDropHeaderBytes) / 4 * uint64_t{cut_.part_bytes()};
+    drops_ = true;
+    return next;
+  }
+  // The record that replaces or removes, after the drops of all parts of what it replaces.
+  bool take_head(const FlashRecordHeader& header) {
+    const uint64_t replaced = header.replaced() == 0 ? 0 : header.replaced_value_bytes();
+    const uint64_t first = cut_.first_bytes(header.key_bytes, replaced);
+    const bool next =
+        first < replaced ? drops_ && drops_begin_ == first && drops_end_ >= replaced : !drops_;
+    value_bytes_ = header.total_value_bytes;
+    value_end_ = header.value_bytes;
+    drops_ = false;
+    return next;
+  }
+
+  FlashPieces cut_;
+  uint64_t lsn_ = 0;
+  bool drops_ = false;  // the last record was a drop
+  uint64_t drops_begin_ = 0;
+  uint64_t drops_end_ = 0;
+  uint64_t value_bytes_ = 0;
+  uint64_t value_end_ = 0;  // of what was taken
+};
+
+}  // namespace
+
 FlashReplay::FlashReplay(FlashState& state, FlashLog& log, Opened hot, Opened cold)
     : state_(state),
       log_(log),
@@ -67,6 +126,7 @@ Status FlashReplay::replay_batch() {
   std::vector<FlashLogRecord> batch;
   FlashTailRecord record;
   uint64_t lsn = state_.now.next_lsn;
+  ChangeOrder order(state_.layout.pieces());
   while (batch.empty() || !batch.back().header.last_of_batch) {
     CUCKOO_ASSIGN_OR_RETURN(const FlashTailRecord* const next, peek(hot_));
     if (next == nullptr) {
@@ -84,10 +144,17 @@ Status FlashReplay::replay_batch() {
                      " is missing from the log: unit " + std::to_string(next->position) +
                      " has seq " + std::to_string(header.lsn));
     }
+    if (!order.take(*next)) {
+      return corrupt("unit " + std::to_string(next->position) +
+                     " is not the next record of the change with seq " + std::to_string(lsn));
+    }
     lsn = header.lsn;
     CUCKOO_TRY(consume(hot_, record));
     CUCKOO_TRY(consume_copies(hot_, record));
     batch.push_back(record);
+  }
+  if (!order.whole()) {
+    return corrupt("the change with seq " + std::to_string(lsn) + " lacks a part of its value");
   }
   CUCKOO_TRY(begin_event());
   for (const FlashLogRecord& one : batch) {

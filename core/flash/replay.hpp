@@ -14,6 +14,8 @@
 //   I3  on a bare device, no block becomes free that the newest batch or collection emptied,
 //       because the end of that batch or collection may not be readable at the next mount. The
 //       state holds such blocks (state.hpp).
+//   I4  a change is whole: drops of all parts of the value that it replaces, then its entry or
+//       tombstone, then all parts of its value. Otherwise the log is damaged.
 #pragma once
 
 #include <cstdint>

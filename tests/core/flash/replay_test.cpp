@@ -108,6 +108,19 @@ TEST_P(FlashReplayTest, a_change_that_is_missing_is_an_error) {
                     "the change with seq 2 is missing from the log"));
 }
 
+TEST_P(FlashReplayTest, I4_a_value_without_its_last_part_is_an_error) {
+  FlashRecordHeader head;
+  head.type = FlashRecordType::kHead;
+  head.last_of_batch = true;
+  head.lsn = writer.state.now.next_lsn;
+  head.key_bytes = 1;
+  head.value_bytes = 1;
+  head.total_value_bytes = 2;
+  ASSERT_TRUE(writer.log.append_hot(head, bytes_of("a"), bytes_of("1")).ok());
+  EXPECT_TRUE(fails(replay_of_the_writer().run(), ErrorCode::kCorrupt,
+                    "the change with seq 1 lacks a part of its value"));
+}
+
 TEST_P(FlashReplayTest, a_collection_moves_the_index_to_the_copies_in_the_order_of_events) {
   uint32_t victim = kNoBlock;
   for (FlashParts* parts : {&writer, &reader}) {  // the same on both
@@ -233,6 +246,46 @@ TEST_P(FlashReplayTest, I3_what_the_newest_change_emptied_is_held) {
               bare() && !one_more ? FlashBlockKind::kData : FlashBlockKind::kFree);
     ASSERT_STATUS(second.state.release_held());
     EXPECT_EQ(second.state.blocks.at(block).kind, FlashBlockKind::kFree);
+  }
+}
+
+// A bit of each seventh byte flips. A device that reorders takes the damage for the log's end, and
+// goes on reading in the next block, in the middle of a value or of its drops.
+TEST(FlashReplayOfAFile, I4_a_damaged_log_is_refused_or_each_key_can_be_put_and_removed) {
+  for (const bool reorders : {false, true}) {
+    SCOPED_TRACE(reorders);
+    const FlashStoreOptions options{.seed = 3, .reordering_device = reorders};
+    FlashSimulator device(small_geometry(512, 4, 48));
+    FlashStore store(device, options);
+    ASSERT_STATUS(store.format());
+    for (const char byte : {'a', 'b'}) {  // the second time it drops parts
+      for (const char* key : {"k1", "k2", "k3"}) {
+        ASSERT_STATUS(store.put(bytes_of(key), bytes_of(std::string(5000, byte))));
+      }
+    }
+    const FlashSimulator::State good = device.snapshot();
+    int refused = 0;
+    for (uint64_t at = 0; at < device.geometry().size_bytes(); at += 7) {
+      const auto block = static_cast<uint32_t>(at / device.geometry().block_bytes());
+      if (store.blocks().kind(block) != FlashBlockKind::kData) {
+        continue;
+      }
+      SCOPED_TRACE(at);
+      device.restore(good);
+      device.flip_stored(at, static_cast<unsigned>(at % 8));
+      FlashStore other(device, options);
+      if (const Status mounted = other.mount(); !mounted.ok()) {
+        ASSERT_TRUE(fails(mounted, ErrorCode::kCorrupt, "unit"));
+        ++refused;
+        continue;
+      }
+      for (const char* key : {"k1", "k2", "k3"}) {
+        ASSERT_STATUS(other.put(bytes_of(key), bytes_of("new")));
+        ASSERT_TRUE(must(other.remove(bytes_of(key))));
+      }
+      ASSERT_EQ(other.size(), 0U);
+    }
+    EXPECT_GT(refused, 100);
   }
 }
 
