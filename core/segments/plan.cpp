@@ -69,6 +69,7 @@ Result<FilterPlan> plan_filter(const FilterOptions& options) {
                                options.generations > 1),
                options.capacity);
   FilterPlan plan;
+  plan.cell_bytes = divide_up(size.bits * segments, 8);
   plan.bits_per_key = static_cast<double>(size.bits) * static_cast<double>(segments) /
                       static_cast<double>(options.capacity);
   plan.places_per_key = size.places_per_key;

@@ -13,7 +13,8 @@
 namespace cuckoo::segments {
 
 struct FilterPlan {
-  double bits_per_key = 0;
+  uint64_t cell_bytes = 0;  // of all cells
+  double bits_per_key = 0;  // of the cells
   uint32_t places_per_key = 0;
   uint64_t memory_bytes = 0;  // all pages loaded
   uint64_t page_blocks = 0;   // of all segments

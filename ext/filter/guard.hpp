@@ -168,6 +168,7 @@ class GuardTable::Cursor {
   bool asks_with_values(sqlite3_value** values) const;
   Fit fit_of(const GuardTerm& term, sqlite3_value* value) const;
   bool pushes_key(uint32_t pushed) const;
+  bool pushes_nothing_else(uint32_t pushed) const;
   bool ask(sqlite3_value** values);
   void copy_asked(sqlite3_value** values);
   bool may_have_combination();
@@ -195,8 +196,10 @@ class GuardTable::Cursor {
   bool one_row_ = false;
   bool at_end_ = true;
 
-  bool keyed_ = false;  // the filter has the key of every row that is looked for
-  TupleKey tuple_;      // the key, if it has several columns
+  bool keyed_ = false;     // the filter has the key of every row that is looked for
+  bool only_key_ = false;  // the statement looks up nothing but a key
+  bool in_vain_ = false;   // so far, the filter's "maybe" for the key that is looked up now
+  TupleKey tuple_;         // the key, if it has several columns
   std::string text_;
 
   std::vector<List> lists_;  // one for each list of the plan, in its order

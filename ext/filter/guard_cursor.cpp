@@ -109,6 +109,13 @@ bool GuardTable::Cursor::pushes_key(uint32_t pushed) const {
                                [pushed](int term) { return (pushed >> term & 1) != 0; });
 }
 
+bool GuardTable::Cursor::pushes_nothing_else(uint32_t pushed) const {
+  for (const int term : plan_->plan.asked) {
+    pushed &= ~(uint32_t{1} << term);
+  }
+  return pushed == 0;
+}
+
 // --- the filter ----------------------------------------------------------------------------------
 
 bool GuardTable::Cursor::ask(sqlite3_value** values) {
@@ -235,7 +242,9 @@ bool GuardTable::Cursor::next_combination() {
     if (list == lists_.rend()) {
       return false;
     }
-    if (!asks_combinations_ || may_have_combination() || i % kLookUpOneIn == 0) {
+    const bool maybe = !asks_combinations_ || may_have_combination();
+    if (maybe || i % kLookUpOneIn == 0) {
+      in_vain_ = only_key_ && maybe;
       return true;
     }
   }
@@ -256,6 +265,8 @@ void GuardTable::Cursor::start(sqlite3_value** values, uint32_t pushed, uint32_t
     pushed_ = pushed;
   }
   running_ = true;
+  only_key_ = pushes_key(pushed) && pushes_nothing_else(pushed);
+  in_vain_ = only_key_;
   bind(values, pushed, colons);
   step();
 }
@@ -318,6 +329,9 @@ void GuardTable::Cursor::bind_combination() {
 void GuardTable::Cursor::step() {
   at_end_ = true;
   while (!statement_.step()) {
+    if (in_vain_) {
+      live_->note_false_positive();
+    }
     if (!next_combination()) {
       stop();
       return;
@@ -325,6 +339,7 @@ void GuardTable::Cursor::step() {
     statement_.restart();
     bind_combination();
   }
+  in_vain_ = false;
   at_end_ = false;
 }
 

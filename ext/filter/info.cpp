@@ -134,6 +134,7 @@ constexpr InfoColumn kInfoColumns[] = {
      [](const ImageFilter& image) { return image.hash_count(); }},
     {"probes INTEGER", [](LiveFilter& table) { return table.probes(); }},
     {"positives INTEGER", [](LiveFilter& table) { return table.positives(); }},
+    {"false_positives INTEGER", [](LiveFilter& table) { return table.false_positives(); }},
     {"seed TEXT", [](LiveFilter& table) { return seed_text(table.filter().options().seed); },
      [](const ImageFilter& image) { return seed_text(image.header().seed); },
      [](const MessageInfo& message) { return text_of(message.seed); }},

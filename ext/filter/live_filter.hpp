@@ -101,6 +101,9 @@ class LiveFilter final : public LiveTable {
   uint64_t count(const KeyView& key);
   uint64_t probes() const noexcept { return probes_; }
   uint64_t positives() const noexcept { return positives_; }
+  // Counts a positive for whose key a guard found no row.
+  void note_false_positive() noexcept { ++false_positives_; }
+  uint64_t false_positives() const noexcept { return false_positives_; }
 
   // Change the filter, while an instance of the table is in a write transaction. Call follow()
   // before.
@@ -211,6 +214,7 @@ class LiveFilter final : public LiveTable {
   Hashing hashing_ = Hashing::kPlain;
   uint64_t probes_ = 0;
   uint64_t positives_ = 0;
+  uint64_t false_positives_ = 0;
 };
 
 }  // namespace cuckoo

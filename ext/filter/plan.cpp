@@ -1,9 +1,10 @@
-// filter_plan(capacity, fpr, bytes): a table-valued function with one row for each kind and layout
-// of filter, which says what it would take. It makes nothing.
+// filter_plan(capacity, fpr, bytes, hashes): a table-valued function with one row for each kind and
+// layout of filter, which says what it would take. It makes nothing.
 //
-// Two of the three are given. `bytes` is the memory that the whole filter may take. Then the
-// greatest capacity that fits is searched for, or the least rate. A kind that does not fit has no
-// row.
+// Two of the first three are given. `bytes` is what the cells of a filter with growth = off may
+// take. Then the greatest capacity that fits is searched for, or the least rate. `hashes` is how
+// many cells a key has; without it, the best number is taken. A kind that does not fit, or does not
+// let choose the hashes, has no row.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -40,12 +41,12 @@ double rate_of(int number) noexcept {
 [[noreturn]] void refuse_arguments() {
   throw SqlError(SQLITE_ERROR,
                  "filter_plan: the arguments are a capacity and a false positive rate, or two of"
-                 " capacity, fpr and bytes, and NULL for the third");
+                 " capacity, fpr and bytes, and NULL for the third; then hashes, if you like");
 }
 
 // Returns a number in the range that the option has.
 double number_argument(sqlite3_value* value, std::string_view option) {
-  const OptionSpec& spec = spec_named(option_specs(FilterModule::kCuckoo), option);
+  const OptionSpec& spec = spec_named(option_specs(FilterModule::kBloom), option);
   const int type = sqlite3_value_numeric_type(value);
   const double number = sqlite3_value_double(value);
   const bool whole = spec.kind != OptionKind::kWhole || std::floor(number) == number;
@@ -94,8 +95,7 @@ class FilterPlans {
   const segments::FilterPlan& growing() const noexcept { return growing_; }
   const segments::FilterPlan& fixed() const noexcept { return fixed_; }
   uint64_t disk_bytes(const segments::FilterPlan& plan) const noexcept {
-    return plan.disk_bytes(static_cast<uint32_t>(options_of(kind_, true).row_bytes()),
-                           database_page_bytes_);
+    return plan.disk_bytes(page_bytes_ + kPageCrcBytes, database_page_bytes_);
   }
   // Return what was searched for.
   std::optional<uint64_t> capacity() const noexcept {
@@ -110,17 +110,23 @@ class FilterPlans {
   static constexpr std::array kKinds = {FilterKind::kCuckoo, FilterKind::kBloom,
                                         FilterKind::kBlockedBloom, FilterKind::kCountingBloom};
   void take(sqlite3_value* capacity, sqlite3_value* rate, sqlite3_value* bytes);
-  FilterOptions options_of(FilterKind kind, bool growth) const;
-  uint64_t least_bytes() const;
+  Result<FilterSpec> spec_of(FilterKind kind, uint64_t capacity, double rate) const;
+  Result<segments::FilterPlan> plan_of(FilterKind kind, uint64_t capacity, double rate,
+                                       bool growth) const;
+  [[noreturn]] void refuse_all() const;
   bool solve();
   bool solve_for_capacity();
   bool solve_for_rate();
   bool fits(uint64_t capacity, double rate) const;
+  // A filter for fewer than 16 keys has the cells of 16: too many bits for each key, where the
+  // hashes are few.
+  uint64_t least_capacity() const noexcept { return hashes_ == 0 ? 1 : 16; }
 
   Unknown unknown_ = Unknown::kNothing;
   uint64_t capacity_ = 0;  // of the row, like rate_
   double rate_ = 0;
   uint64_t bytes_ = 0;                    // 0: not given
+  uint32_t hashes_ = 0;                   // 0: not given
   uint32_t page_bytes_ = 0;               // of a filter's pages, in the main database
   uint32_t database_page_bytes_ = 0;      // of the database's own
   FilterKind kind_ = kKinds.front();      // of the row
@@ -135,9 +141,11 @@ constexpr Column<FilterPlans> kPlanColumns[] = {
                                                 : std::optional(traits_of(row.kind()).name);
      }},
     {"options TEXT", [](FilterPlans& row) { return row.options_text(); }},
-    {"bits_per_key REAL", [](FilterPlans& row) { return row.growing().bits_per_key; }},
-    {"hashes INTEGER", [](FilterPlans& row) { return row.growing().places_per_key; }},
-    {"memory_bytes INTEGER", [](FilterPlans& row) { return row.growing().memory_bytes; }},
+    {"bits_per_key REAL", [](FilterPlans& row) { return row.fixed().bits_per_key; }},
+    {"hashes INTEGER", [](FilterPlans& row) { return row.fixed().places_per_key; }},
+    {"cell_bytes INTEGER", [](FilterPlans& row) { return row.fixed().cell_bytes; }},
+    {"memory_bytes_growth_on INTEGER", [](FilterPlans& row) { return row.growing().memory_bytes; }},
+    {"memory_bytes_growth_off INTEGER", [](FilterPlans& row) { return row.fixed().memory_bytes; }},
     {"disk_bytes_growth_on INTEGER",
      [](FilterPlans& row) { return row.disk_bytes(row.growing()); }},
     {"disk_bytes_growth_off INTEGER", [](FilterPlans& row) { return row.disk_bytes(row.fixed()); }},
@@ -145,6 +153,7 @@ constexpr Column<FilterPlans> kPlanColumns[] = {
     {"capacity HIDDEN", [](FilterPlans& row) { return row.capacity(); }},
     {"fpr HIDDEN", [](FilterPlans& row) { return row.rate(); }},
     {"bytes HIDDEN"},
+    {"k HIDDEN"},
 };
 
 // If one of two arguments is NULL there is no row, as in a join with a row that lacks the value.
@@ -152,6 +161,7 @@ bool FilterPlans::start(Connection& connection, const Arguments& arguments) {
   sqlite3_value* const capacity = arguments[0];
   sqlite3_value* const rate = arguments[1];
   sqlite3_value* const bytes = arguments[2];
+  sqlite3_value* const hashes = arguments[3];
   const bool two = capacity != nullptr && rate != nullptr && bytes == nullptr;
   if (!two && bytes == nullptr) {
     refuse_arguments();
@@ -163,6 +173,7 @@ bool FilterPlans::start(Connection& connection, const Arguments& arguments) {
     return value == nullptr || is_null(value) ? nullptr : value;
   };
   take(given(capacity), given(rate), given(bytes));
+  hashes_ = given(hashes) == nullptr ? 0 : static_cast<uint32_t>(number_argument(hashes, "hashes"));
   page_bytes_ = page_bytes_for(connection.db(), "main");
   database_page_bytes_ = database_page_bytes_for(connection.db(), "main");
   return true;
@@ -192,37 +203,84 @@ bool FilterPlans::find(uint64_t& row) {
     if (solve()) {
       for (const bool growth : {true, false}) {
         (growth ? growing_ : fixed_) =
-            value_or_throw("filter_plan", segments::plan_filter(options_of(kind_, growth)));
+            value_or_throw("filter_plan", plan_of(kind_, capacity_, rate_, growth));
       }
       return true;
     }
     if (first == 0 && row + 1 == kKinds.size()) {
-      throw SqlError(
-          SQLITE_ERROR,
-          "filter_plan: bytes is " + std::to_string(bytes_) + ", and no filter takes less than " +
-              std::to_string(least_bytes()) +
-              (unknown_ == Unknown::kCapacity ? " at that fpr"
-                                              : " for that capacity, at an fpr of 0.25"));
+      refuse_all();
     }
   }
   return false;
 }
 
+// Returns what CREATE makes of the row's options.
+Result<FilterSpec> FilterPlans::spec_of(FilterKind kind, uint64_t capacity, double rate) const {
+  FilterSpec spec;
+  spec.kind = kind;
+  spec.rate = rate;
+  if (hashes_ != 0) {
+    if (kind != FilterKind::kBloom && kind != FilterKind::kCountingBloom) {
+      return invalid("the hashes of such a filter can't be chosen");
+    }
+    spec.hashes = hashes_;
+    CUCKOO_ASSIGN_OR_RETURN(const FilterSize size, filter_size(spec, capacity, page_bytes_));
+    constexpr double kDigits = 1e4;  // of a number that is easy to read
+    const double cells =
+        static_cast<double>(size.bits) / (kind == FilterKind::kCountingBloom ? 4 : 1);
+    spec.bits_per_key = std::ceil(cells / static_cast<double>(capacity) * kDigits) / kDigits;
+    CUCKOO_TRY(check_spec(spec));
+  }
+  return spec;
+}
+
+Result<segments::FilterPlan> FilterPlans::plan_of(FilterKind kind, uint64_t capacity, double rate,
+                                                  bool growth) const {
+  FilterOptions options;
+  CUCKOO_ASSIGN_OR_RETURN(options.spec, spec_of(kind, capacity, rate));
+  options.capacity = capacity;
+  options.growth = growth;
+  options.width = hash_width_for(rate, capacity);
+  options.page_bytes = page_bytes_;
+  return segments::plan_filter(options);
+}
+
+// Says why no kind has a row.
+void FilterPlans::refuse_all() const {
+  uint64_t least = ~uint64_t{0};
+  Status failed;
+  for (const FilterKind kind : kKinds) {
+    const Result<segments::FilterPlan> plan =
+        plan_of(kind, unknown_ == Unknown::kCapacity ? least_capacity() : capacity_,
+                unknown_ == Unknown::kRate ? rate_of(kLastRate) : rate_, false);
+    if (plan.ok()) {
+      least = std::min(least, plan.value().cell_bytes);
+    } else {
+      failed = plan.error();
+    }
+  }
+  if (least == ~uint64_t{0}) {
+    throw SqlError(SQLITE_ERROR, "filter_plan: hashes is " + std::to_string(hashes_) + ": " +
+                                     failed.error().message);
+  }
+  throw SqlError(SQLITE_ERROR,
+                 "filter_plan: bytes is " + std::to_string(bytes_) +
+                     ", and the cells of no filter take less than " + std::to_string(least) +
+                     (unknown_ == Unknown::kCapacity ? " at that fpr"
+                                                     : " for that capacity, at an fpr of 0.25"));
+}
+
 // --- searching -----------------------------------------------------------------------------------
 
 bool FilterPlans::fits(uint64_t capacity, double rate) const {
-  FilterOptions options = options_of(kind_, true);
-  options.capacity = capacity;
-  options.spec.rate = rate;
-  options.width = hash_width_for(rate, capacity);
-  const Result<segments::FilterPlan> plan = segments::plan_filter(options);
-  return plan.ok() && plan.value().memory_bytes <= bytes_;
+  const Result<segments::FilterPlan> plan = plan_of(kind_, capacity, rate, false);
+  return plan.ok() && plan.value().cell_bytes <= bytes_;
 }
 
 bool FilterPlans::solve() {
   switch (unknown_) {
     case Unknown::kNothing:
-      return true;
+      return hashes_ == 0 || plan_of(kind_, capacity_, rate_, false).ok();
     case Unknown::kCapacity:
       return solve_for_capacity();
     case Unknown::kRate:
@@ -234,11 +292,11 @@ bool FilterPlans::solve() {
 // A filter for a few more keys may take less memory, if it is cut into more segments. So the search
 // goes on from a larger capacity near by, if one fits.
 bool FilterPlans::solve_for_capacity() {
-  if (!fits(1, rate_)) {
+  uint64_t found = least_capacity();
+  if (!fits(found, rate_)) {
     return false;
   }
-  uint64_t found = 1;
-  for (uint64_t from = 1; from != 0;) {
+  for (uint64_t from = found; from != 0;) {
     found = from;
     uint64_t beyond = kMaxCapacity + 1;
     while (beyond - found > 1) {
@@ -270,46 +328,22 @@ bool FilterPlans::solve_for_rate() {
   return true;
 }
 
-// Returns the least memory that any kind takes: for one key, or at the greatest rate.
-uint64_t FilterPlans::least_bytes() const {
-  uint64_t least = ~uint64_t{0};
-  for (const FilterKind kind : kKinds) {
-    FilterOptions options = options_of(kind, true);
-    options.capacity = unknown_ == Unknown::kCapacity ? 1 : capacity_;
-    options.spec.rate = unknown_ == Unknown::kCapacity ? rate_ : rate_of(kLastRate);
-    options.width = hash_width_for(options.spec.rate, options.capacity);
-    const Result<segments::FilterPlan> plan = segments::plan_filter(options);
-    least = plan.ok() ? std::min(least, plan.value().memory_bytes) : least;
-  }
-  return least;
-}
-
 // --- the row -------------------------------------------------------------------------------------
 
-FilterOptions FilterPlans::options_of(FilterKind kind, bool growth) const {
-  FilterOptions options;
-  options.spec.kind = kind;
-  options.spec.rate = rate_;
-  options.capacity = capacity_;
-  options.growth = growth;
-  options.width = hash_width_for(rate_, capacity_);
-  options.page_bytes = page_bytes_;
-  return options;
-}
-
+// What was computed for bytes is true of growth = off.
 std::string FilterPlans::options_text() const {
-  std::string sizes = "capacity = " + std::to_string(capacity_) + ", fpr = " + exact_text(rate_);
-  switch (kind_) {
-    case FilterKind::kBlockedBloom:
-      return sizes + ", layout = blocked";
-    case FilterKind::kCountingBloom:
-      return sizes + ", counting = on";
-    case FilterKind::kCuckoo:
-    case FilterKind::kBloom:
-    case FilterKind::kLegacyBloom:
-      return sizes;
+  std::string text = "capacity = " + std::to_string(capacity_);
+  if (hashes_ == 0) {
+    text += ", fpr = " + exact_text(rate_);
+  } else {
+    const FilterSpec spec = value_or_throw("filter_plan", spec_of(kind_, capacity_, rate_));
+    text += ", bits_per_key = " + exact_text(spec.bits_per_key) +
+            ", hashes = " + std::to_string(hashes_);
   }
-  return {};
+  text += kind_ == FilterKind::kBlockedBloom    ? ", layout = blocked"
+          : kind_ == FilterKind::kCountingBloom ? ", counting = on"
+                                                : "";
+  return unknown_ == Unknown::kNothing ? text : text + ", growth = off";
 }
 
 }  // namespace

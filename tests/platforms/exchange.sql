@@ -59,7 +59,7 @@ SELECT 'owners', group_concat((SELECT node FROM ring WHERE key = keys.k), ''),
 SELECT from_node, to_node, printf('%.9f', share) FROM hash_ring_moves('slots', 'remove', 'd');
 SELECT from_node, to_node, printf('%.9f', share) FROM hash_ring_moves('ring', 'weight', 'd', 3);
 SELECT hash_ring_mark('ring'), hash_ring_mark('slots'), hash_ring_mark('ketama'), hash_ring_mark('clients');
-SELECT layout, bits_per_key, hashes, disk_bytes_growth_on, disk_bytes_growth_off, image_bytes
+SELECT layout, bits_per_key, hashes, cell_bytes, disk_bytes_growth_on, disk_bytes_growth_off, image_bytes
   FROM filter_plan(123456, 0.003);
 SELECT hex(filter_mark('cuckoo'));
 

@@ -300,8 +300,8 @@ TEST(Info, has_the_documented_columns) {
   db.gives("SELECT name FROM pragma_table_xinfo('filter_info') WHERE hidden = 0",
            "schema,name,kind,items,capacity,load_factor,fpr,fpr_now,bits_per_key,"
            "fingerprint_bits,hashes,generations,generation_items,memory_bytes,disk_bytes,"
-           "log_entries,probes,positives,seed,rotation,unique,collation,key_types,mark,mark_from,"
-           "message,adds,removes,segments,part,parts,error");
+           "log_entries,probes,positives,false_positives,seed,rotation,unique,collation,key_types,"
+           "mark,mark_from,message,adds,removes,segments,part,parts,error");
   db.gives("SELECT count(*) FROM filter_info", 0);
 }
 

@@ -8,8 +8,8 @@ namespace cuckoo::test::filter_plan_test {
 namespace {
 
 constexpr const char* kColumns =
-    "SELECT module, options, bits_per_key, hashes, memory_bytes, disk_bytes_growth_on,"
-    " disk_bytes_growth_off, image_bytes FROM filter_plan(";
+    "SELECT module, options, bits_per_key, hashes, memory_bytes_growth_on, disk_bytes_growth_on,"
+    " disk_bytes_growth_off, image_bytes, memory_bytes_growth_off, cell_bytes FROM filter_plan(";
 
 struct Case {
   const char* capacity;
@@ -82,20 +82,21 @@ TEST_P(FilterPlan, is_true) {
       const int64_t keys = std::llround(std::stod(asked.capacity));
       EXPECT_EQ(present(reader, 1, std::min<int64_t>(keys, 200'000)),
                 std::min<int64_t>(keys, 200'000));
-      // The plan gives this figure for a filter that grows. Without growth there are fewer
-      // segments: they have less room for chance, and less is pending.
+      // The plan gives this figure for a filter that does not grow. One that grows has more
+      // segments, with more room for chance.
       const std::string bits = reader.text("SELECT bits_per_key FROM filter_info('f')");
       if (growth) {
-        EXPECT_EQ(bits, plan[2]) << what;
-      } else {
         expect_near(std::stod(plan[2]), std::stod(bits), 0.06, 0, what);
+      } else {
+        EXPECT_EQ(bits, plan[2]) << what;
+        EXPECT_NEAR(std::stod(plan[9]), std::stod(bits) * static_cast<double>(keys) / 8, 1) << what;
       }
       EXPECT_EQ(reader.text("SELECT hashes FROM filter_info('f')"), plan[3]) << what;
       const auto memory =
           static_cast<double>(reader.number("SELECT memory_bytes FROM filter_info('f')"));
-      EXPECT_LE(memory, std::stod(plan[4])) << "memory of " << what;
-      EXPECT_GE(memory, (growth ? 0.7 : 0.35) * std::stod(plan[4]) - 20'000)
-          << "memory of " << what;
+      const double planned = std::stod(plan[growth ? 4 : 8]);
+      EXPECT_LE(memory, planned) << "memory of " << what;
+      EXPECT_GE(memory, 0.7 * planned - 20'000) << "memory of " << what;
       // A cuckoo filter may have a few entries of 16 bytes in its overflow table.
       const double image = static_cast<double>(reader.number("SELECT length(filter_export('f'))"));
       EXPECT_NEAR(std::stod(plan[7]), image, 64 + (growth ? 0 : 0.06 * image))
@@ -105,6 +106,10 @@ TEST_P(FilterPlan, is_true) {
 }
 
 using FilterPlanTable = WithDatabase;
+
+int64_t cell_bytes(Database& db) {
+  return db.number("SELECT CAST(bits_per_key * capacity / 8 AS INT) FROM filter_info('f')");
+}
 
 TEST_F(FilterPlanTable, has_a_row_for_each_kind_and_layout) {
   EXPECT_EQ(
@@ -127,7 +132,7 @@ TEST_F(FilterPlanTable, has_a_row_for_each_kind_and_layout) {
 
 // --- the third of the three -------------------------------------------------------------------
 
-// Once it is full, a filter that the options make takes no more memory than the plan was given. A
+// The cells of a filter that the options make take no more than the plan was given. Those for a
 // greater capacity would not fit.
 TEST(FilterPlanForBytes, gives_the_greatest_capacity_that_fits) {
   TemporaryFolder folder;
@@ -136,7 +141,7 @@ TEST(FilterPlanForBytes, gives_the_greatest_capacity_that_fits) {
     Database planner;
     const std::string budget = std::to_string(bytes);
     const std::vector<Row> plans = planner.rows(
-        "SELECT module, options, capacity, memory_bytes, layout, disk_bytes_growth_on FROM"
+        "SELECT module, options, capacity, cell_bytes, layout, disk_bytes_growth_off FROM"
         " filter_plan(NULL, 0.001, {})",
         budget);
     ASSERT_EQ(plans.size(), 4u);
@@ -144,7 +149,7 @@ TEST(FilterPlanForBytes, gives_the_greatest_capacity_that_fits) {
       SCOPED_TRACE(plan[0] + ": " + plan[1]);
       const int64_t capacity = std::stoll(plan[2]);
       EXPECT_LE(std::stoll(plan[3]), bytes);
-      planner.gives(sql("SELECT memory_bytes > {} FROM filter_plan({}, 0.001) WHERE layout IS {}",
+      planner.gives(sql("SELECT cell_bytes > {} FROM filter_plan({}, 0.001) WHERE layout IS {}",
                         budget, capacity + 1, (plan[4] == "NULL" ? "NULL" : "'" + plan[4] + "'")),
                     1);
       const std::string path = folder.file(std::to_string(++number) + ".db");
@@ -160,8 +165,8 @@ TEST(FilterPlanForBytes, gives_the_greatest_capacity_that_fits) {
       }
       QuickDatabase reader(path);
       EXPECT_EQ(present(reader, 1, capacity), capacity);
-      EXPECT_LE(reader.number("SELECT memory_bytes FROM filter_info('f')"), bytes);
-      EXPECT_GE(reader.number("SELECT memory_bytes FROM filter_info('f')"), bytes / 3);
+      EXPECT_LE(cell_bytes(reader), bytes);
+      EXPECT_GE(cell_bytes(reader), bytes - bytes / 20);
     }
   }
 }
@@ -173,9 +178,9 @@ TEST(FilterPlanForBytes, gives_the_least_rate_that_fits) {
   constexpr std::pair<const char*, int64_t> kBudgets[] = {
       {"110000", 110000}, {"'150KB'", 153600}, {"1e6", 1000000}};
   for (const auto& [budget, bytes] : kBudgets) {
-    const std::vector<Row> plans = db.rows(
-        "SELECT module, options, fpr, memory_bytes, layout FROM filter_plan(50000, NULL, {})",
-        budget);
+    const std::vector<Row> plans =
+        db.rows("SELECT module, options, fpr, cell_bytes, layout FROM filter_plan(50000, NULL, {})",
+                budget);
     EXPECT_GE(plans.size(), 3u);
     for (const Row& plan : plans) {
       SCOPED_TRACE(plan[0] + ": " + plan[1]);
@@ -186,7 +191,7 @@ TEST(FilterPlanForBytes, gives_the_least_rate_that_fits) {
                     rate - std::pow(10, std::floor(std::log10(rate)) - 2));
       if (rate > 9.325e-10) {
         const std::string layout = plan[4] == "NULL" ? "NULL" : "'" + plan[4] + "'";
-        EXPECT_GT(db.number("SELECT memory_bytes FROM filter_plan(50000, {}) WHERE layout IS {}",
+        EXPECT_GT(db.number("SELECT cell_bytes FROM filter_plan(50000, {}) WHERE layout IS {}",
                             smaller, layout),
                   bytes);
       }
@@ -199,8 +204,39 @@ TEST(FilterPlanForBytes, gives_the_least_rate_that_fits) {
       }
       Database reader(path);
       EXPECT_EQ(present(reader, 1, 50000), 50000);
-      EXPECT_LE(reader.number("SELECT memory_bytes FROM filter_info('f')"), bytes);
+      EXPECT_LE(cell_bytes(reader), bytes);
       reader.gives(sql("SELECT fpr = {} FROM filter_info('f')", plan[2]), 1);
+    }
+  }
+}
+
+// --- a number of hashes --------------------------------------------------------------------------
+
+// Any two of n, m and p, and k: the articles' formulas, beside tables that were made.
+TEST_F(FilterPlanTable, takes_the_number_of_hashes) {
+  for (const int k : {1, 3, 7, 20}) {
+    for (const char* arguments : {"20000, 0.05, NULL", "20000, NULL, 50000", "NULL, 0.05, 50000"}) {
+      const std::vector<Row> plans = db.rows(
+          "SELECT module, options, capacity, fpr, hashes, cell_bytes, layout, bits_per_key"
+          " FROM filter_plan({}, {})",
+          arguments, k);
+      ASSERT_GE(plans.size(), 1U);
+      for (const Row& plan : plans) {
+        SCOPED_TRACE(plan[1]);
+        db.run("CREATE VIRTUAL TABLE f USING {}(key, {})", plan[0], plan[1]);
+        EXPECT_EQ(plan[4], std::to_string(k));
+        db.gives(sql("SELECT hashes = {} AND capacity = {} FROM filter_info('f')", k, plan[2]), 1);
+        const double asked = plan[3] == "NULL" ? 0.05 : std::stod(plan[3]);
+        const double fpr = std::stod(db.text("SELECT fpr FROM filter_info('f')"));
+        EXPECT_LE(fpr, asked);
+        EXPECT_GE(fpr, 0.97 * asked);
+        const double bits = std::stod(plan[7]) / (plan[6] == "counting" ? 4 : 1);
+        EXPECT_NEAR(std::pow(1 - std::exp(-k / bits), k), asked, 0.03 * asked);
+        if (std::string_view(arguments).ends_with("50000")) {
+          EXPECT_LE(std::stoll(plan[5]), 50000);
+        }
+        db.run("DROP TABLE f");
+      }
     }
   }
 }
@@ -226,7 +262,7 @@ TEST_F(FilterPlanTable, takes_no_memory_at_any_capacity) {
   db.gives("SELECT count(*) FROM filter_plan(1e10, 1e-6) WHERE image_bytes > 2e10", 4);
   db.gives(
       "SELECT count(*) FROM filter_plan(1 << 40, 1.0 / (1 << 20))"
-      " WHERE memory_bytes > 2e12",
+      " WHERE memory_bytes_growth_on > 2e12",
       4);
 }
 

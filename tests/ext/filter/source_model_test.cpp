@@ -437,12 +437,13 @@ class SourceScript : public Script {
 
   void other_ddl(Connection& one) {
     const std::string n = std::to_string(++made_);
-    run(one, pick<std::string>({"ALTER TABLE " + table(one) + " DROP COLUMN e" + number(made_),
-                                "ALTER TABLE other ADD COLUMN c" + n,
-                                "CREATE INDEX i" + n + " ON " + table(one) + "(d)",
-                                "ALTER TABLE other RENAME TO other2; ALTER TABLE other2 RENAME TO"
-                                " other",
-                                "ALTER TABLE " + table(one) + " ADD COLUMN e" + n, "ANALYZE"}));
+    run(one,
+        pick<std::string>({"ALTER TABLE " + table(one) + " DROP COLUMN e" + number(made_),
+                           "ALTER TABLE other ADD COLUMN c" + n,
+                           "CREATE INDEX i" + n + " ON " + table(one) + "(d)",
+                           "ALTER TABLE other RENAME TO other2; ALTER TABLE other2 RENAME TO"
+                           " other",
+                           "ALTER TABLE " + table(one) + " ADD COLUMN e" + n + " ANY", "ANALYZE"}));
   }
 
   void rebuild(Connection& one) {
