@@ -130,6 +130,7 @@ void register_all(Registration& registration) {
   register_filter_overlap(registration);
   register_filter_parts(registration);
   register_filter_plan(registration);
+  register_filter_top(registration);
   register_filter_aggregates(registration);
   register_flash_functions(registration);
   register_flash_info(registration);

@@ -274,9 +274,10 @@ void OsFile::close() noexcept {
 }
 
 Status OsFile::open_path(Open how) {
-  constexpr mode_t kForAll = 0666;  // less the umask
-  const auto open_with = [this](int flags) {
-    return uninterrupted([&] { return ::open(path_.c_str(), flags | O_CLOEXEC, kForAll); });
+  constexpr mode_t kForAll = 0666;            // less the umask
+  const auto open_with = [this](int flags) {  // not waiting for the other end of a pipe
+    return uninterrupted(
+        [&] { return ::open(path_.c_str(), flags | O_CLOEXEC | O_NONBLOCK, kForAll); });
   };
   if (how == Open::kCreate) {
     handle_ = open_with(O_RDWR | O_CREAT | O_EXCL);
@@ -290,6 +291,13 @@ Status OsFile::open_path(Open how) {
   if (handle_ < 0) {
     handle_ = kNone;
     return failure("open");
+  }
+  struct stat found {};
+  if (::fstat(static_cast<int>(handle_), &found) != 0) {
+    return failure("look at");
+  }
+  if (!S_ISREG(found.st_mode)) {
+    return Error{ErrorCode::kStorage, "can't open \"" + path_ + "\": it is no regular file"};
   }
   if (how != Open::kRead) {
     CUCKOO_TRY(lock(static_cast<int>(handle_), path_));

@@ -20,6 +20,9 @@ Status FilterOptions::check() const {
   if (width != HashWidth::k47Bits && width != HashWidth::k63Bits) {
     return invalid(std::to_string(static_cast<int>(width)) + " bits of a hash, expected 47 or 63");
   }
+  if (top > 0 && (!counts_copies() || key_columns > 1)) {
+    return invalid("top with a filter that does not count, or a key of several columns");
+  }
   if (!is_page_size(page_bytes)) {
     return invalid("pages of " + std::to_string(page_bytes) + " bytes");
   }

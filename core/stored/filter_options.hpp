@@ -22,6 +22,7 @@ struct FilterOptions {
   bool growth = true;
   uint64_t generations = 1;  // 1 … kMaxGenerations; the rate is of all together
   bool unique = false;       // a hash counts once, however often the log has it
+  uint32_t top = 0;          // keys that the table keeps, 0 … 1000; core doesn't use it
   HashWidth width = HashWidth::k47Bits;
   uint64_t seed = 0;  // of the hashes; starts the log's chain
   uint64_t salt = 0;  // of the table's own: tells its blocks from those of others of the same seed

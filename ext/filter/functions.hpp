@@ -22,6 +22,7 @@ void register_filter_info(Registration& registration);
 void register_filter_overlap(Registration& registration);
 void register_filter_parts(Registration& registration);
 void register_filter_plan(Registration& registration);
+void register_filter_top(Registration& registration);
 
 // Read arguments that several functions have. They throw SqlError that begins with `function`.
 // Returns a mark's bytes; nothing for NULL.

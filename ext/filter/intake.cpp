@@ -468,6 +468,7 @@ void Intake::replace(const KeySource& for_each_key, uint64_t capacity) {
   throw_if(live_.table(), contents.take_status());
   contents.value().key_types = types;
   replace_all(options, contents.value());
+  live_.find_top(for_each_key);
 }
 
 void Intake::replace_all(const FilterOptions& options, const Contents& contents,

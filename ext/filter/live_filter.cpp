@@ -42,6 +42,7 @@ void LiveFilter::finish_create() {
 
 void LiveFilter::set_filter(std::unique_ptr<segments::FilterWindow> filter) noexcept {
   filter_ = std::move(filter);
+  top_.forget();
   ++filters_made_;
   adopt_options();
 }
@@ -102,6 +103,7 @@ std::unique_ptr<segments::FilterWindow> LiveFilter::stored_filter() {
 // anew, or imported an image with other options; or a table of this name may have come back, whose
 // blocks have another salt, because a rename was rolled back.
 void LiveFilter::reload() {
+  top_.forget();
   read_config([this] {
     const FilterStore::Held held(store_);
     if (filter_ == nullptr) {
@@ -206,11 +208,15 @@ void LiveFilter::change(Body&& body) {
   change_followed(std::forward<Body>(body));
 }
 
-void LiveFilter::change_by(const std::function<Status()>& body) { change(body); }
+void LiveFilter::change_by(const std::function<Status()>& body) {
+  top_.forget();
+  change(body);
+}
 
 void LiveFilter::replace_by(FilterOptions options,
                             const std::function<Status(const FilterOptions& options)>& import) {
   options.digest = digest_of(options);
+  top_.forget();
   change([&]() -> Status {
     CUCKOO_TRY(import(options));
     try {
@@ -245,24 +251,27 @@ void LiveFilter::insert_integer(int64_t integer) {
 inline void LiveFilter::insert_hash(uint64_t hash, const KeyView& key) {
   hash &= hash_mask_;
   segments::FilterFile& newest = filter_->newest();
-  if (may_change()) [[likely]] {  // insert() writes nothing, so no savepoint comes in between
+  // insert() writes nothing, so no savepoint comes in between.
+  if (may_change() && !keeps_top()) [[likely]] {
     raise(newest.insert(hash));
     note_type_of(key);
     return;
   }
   change_followed([&]() -> Status {
+    CUCKOO_TRY(load_top());
     CUCKOO_TRY(newest.insert(hash));
     note_type_of(key);
-    return {};
+    return note_top(key, hash);
   });
 }
 
 void LiveFilter::insert_copies(const KeyView& key, uint64_t copies) {
   const uint64_t hash = hash_of(key);
   change_followed([&]() -> Status {
+    CUCKOO_TRY(load_top());
     CUCKOO_TRY(filter_->newest().insert_copies(hash, copies));
     note_type_of(key);
-    return {};
+    return note_top(key, hash);
   });
 }
 
@@ -304,9 +313,9 @@ bool LiveFilter::remove(const KeyView& key) {
   bool removed = false;
   const uint64_t hash = hash_of(key);
   change([&]() -> Status {
-    Result<bool> result = filter_->newest().remove(hash);
-    removed = result.ok() && result.value();
-    return result.take_status();
+    CUCKOO_TRY(load_top());
+    CUCKOO_ASSIGN_OR_RETURN(removed, filter_->newest().remove(hash));
+    return note_top(key, hash);
   });
   return removed;
 }
@@ -315,8 +324,9 @@ uint64_t LiveFilter::remove_copies(const KeyView& key, uint64_t copies) {
   uint64_t removed = 0;
   const uint64_t hash = hash_of(key);
   change([&]() -> Status {
+    CUCKOO_TRY(load_top());
     CUCKOO_ASSIGN_OR_RETURN(removed, filter_->newest().remove_copies(hash, copies));
-    return {};
+    return note_top(key, hash);
   });
   return removed;
 }
@@ -327,11 +337,14 @@ LiveFilter::Replaced LiveFilter::replace_key(const KeyView& from, const KeyView&
   const uint64_t new_hash = hash_of(to);
   Replaced replaced = Replaced::kNoSuch;
   change([&]() -> Status {
+    CUCKOO_TRY(load_top());
     CUCKOO_ASSIGN_OR_RETURN(replaced, filter_->newest().replace(old_hash, new_hash, if_present));
-    if (replaced == Replaced::kDone) {
-      note_type_of(to);
+    if (replaced != Replaced::kDone) {
+      return {};
     }
-    return {};
+    note_type_of(to);
+    CUCKOO_TRY(note_top(from, old_hash));
+    return note_top(to, new_hash);
   });
   return replaced;
 }
@@ -348,7 +361,10 @@ void LiveFilter::expect_origin(uint64_t seed) const {
 }
 
 void LiveFilter::clear() {
-  change([&] { return filter_->clear(); });
+  change([&]() -> Status {
+    CUCKOO_TRY(filter_->clear());
+    return erase_top();
+  });
 }
 
 void LiveFilter::make_anew() {
@@ -361,11 +377,11 @@ void LiveFilter::make_anew() {
 }
 
 void LiveFilter::rotate(std::optional<uint64_t> number) {
-  change([&] { return number ? filter_->rotate_to(*number) : filter_->rotate(); });
+  change_by([&] { return number ? filter_->rotate_to(*number) : filter_->rotate(); });
 }
 
 void LiveFilter::resize(uint64_t capacity) {
-  change([&]() -> Status {
+  change_by([&]() -> Status {
     segments::FilterFile& newest = filter_->newest();
     if (legacy()) {
       return invalid(
@@ -393,6 +409,7 @@ void LiveFilter::check_stored() {
     throw_if(table(), corrupt("options that are not those of the filter"));
   }
   throw_if(table(), filter_->check(standing().has_value()));
+  (void)top();  // reads the rows
 }
 
 void LiveFilter::check() {
@@ -464,6 +481,7 @@ void LiveFilter::commit() noexcept {
 
 void LiveFilter::undo_transaction() noexcept {
   if (filter_ != nullptr) {
+    top_.forget();
     filter_->forget();
     filter_->committed();  // so that the next transaction starts afresh
   }
@@ -472,6 +490,7 @@ void LiveFilter::undo_transaction() noexcept {
 
 void LiveFilter::undo_to(int) noexcept {
   parts_.forget();
+  top_.forget();
   if (filter_ != nullptr) {
     filter_->forget();
   }

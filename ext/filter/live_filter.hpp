@@ -28,6 +28,7 @@
 #include "ext/filter/options.hpp"
 #include "ext/filter/source_check.hpp"
 #include "ext/filter/store.hpp"
+#include "ext/filter/top_keys.hpp"
 #include "ext/sqlite/error.hpp"
 #include "ext/sqlite/value.hpp"
 #include "ext/table/live_table.hpp"
@@ -99,6 +100,8 @@ class LiveFilter final : public LiveTable {
   bool contains(const KeyView& key);
   bool holds(const KeyView& key);  // the same, but not counted in probes() and positives()
   uint64_t count(const KeyView& key);
+  // The kept keys and their counts, the highest first. Call follow() before. Throws SqlError.
+  std::vector<TopKeys::Kept> top();
   uint64_t probes() const noexcept { return probes_; }
   uint64_t positives() const noexcept { return positives_; }
   // Counts a positive for whose key a guard found no row.
@@ -124,6 +127,9 @@ class LiveFilter final : public LiveTable {
   // Throws unless 'apply' may take a message of a filter with that seed. A filter that holds
   // something follows one origin alone, whose seed it has.
   void expect_origin(uint64_t seed) const;
+  // Finds top() anew, among these keys.
+  using KeySource = std::function<void(const std::function<void(const KeyView& key)>& visit)>;
+  void find_top(const KeySource& for_each_key);
   void clear();
   // Puts an empty filter in the place of one that can't be read. Nothing is written before the next
   // flush, so drop_made_anew() takes it back. Throws SqlError if the options can't be read.
@@ -181,6 +187,10 @@ class LiveFilter final : public LiveTable {
   void insert_pair(const KeyView& key);  // hash = murmur2
   void insert_hash(uint64_t hash, const KeyView& key);
   void note_type_of(const KeyView& key) noexcept;
+  bool keeps_top() const noexcept { return filter_->options().top > 0; }
+  Status load_top();
+  Status note_top(const KeyView& key, uint64_t hash);
+  Status erase_top();
   template <class Body>
   void change_followed(Body&& body);
   template <class Body>
@@ -202,6 +212,7 @@ class LiveFilter final : public LiveTable {
   std::optional<SqlError> damage_;
   std::optional<CheckedSource> source_;
   AwaitedParts parts_{store_};
+  TopKeys top_{store_};
   uint64_t filters_made_ = 0;  // how often filter_ became another one
   // copied from filter_'s options for probes
   uint64_t seed_ = 0;

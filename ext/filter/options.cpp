@@ -6,7 +6,7 @@
 #include "core/base/bytes.hpp"
 #include "core/filter/bloom_sizing.hpp"
 #include "core/filter/sizing.hpp"
-
+#include "ext/filter/top_keys.hpp"
 #include "ext/table/stored_options.hpp"
 
 namespace cuckoo {
@@ -40,6 +40,8 @@ constexpr OptionSpec kGenerationsSpec = {"generations",
                                          {}};
 
 constexpr OptionSpec kUniqueSpec = {"unique", OptionKind::kSwitch, 0, 0, "on or off", {}};
+constexpr OptionSpec kTopSpec = {
+    "top", OptionKind::kWhole, 1, kMostTopKeys, "a whole number from 1 to 1000", {}};
 
 constexpr OptionSpec kCuckooSpecs[] = {
     kCapacitySpec,
@@ -53,6 +55,7 @@ constexpr OptionSpec kCuckooSpecs[] = {
     kTriggersSpec,
     kGenerationsSpec,
     kUniqueSpec,
+    kTopSpec,
 };
 
 constexpr OptionSpec kBloomSpecs[] = {
@@ -76,6 +79,7 @@ constexpr OptionSpec kBloomSpecs[] = {
     kTriggersSpec,
     kGenerationsSpec,
     kUniqueSpec,
+    kTopSpec,
 };
 
 // A filter with at most so many cells can have hashes of 47 bits.
@@ -165,6 +169,16 @@ void check_companions(const Choice& choice, const FilterOptions& chosen, const O
         "unique and triggers exclude one another: a row whose key is in the filter, or seems to be,"
         " could not be inserted into the source");
   }
+  if (chosen.top > 0 && !chosen.counts_copies()) {
+    choice.refuse(chosen.unique
+                      ? "unique = on holds each key once, so top would have nothing to count"
+                      : "top needs a filter that counts: a cuckoo_filter, or a bloom_filter"
+                        " with counting = on");
+  }
+  if (chosen.top > 0 && chosen.key_columns > 1) {
+    choice.refuse("top keeps keys of one column, this key has " +
+                  std::to_string(static_cast<int>(chosen.key_columns)));
+  }
   const bool by_rate = chosen.spec.fingerprint_bits == 0 && chosen.spec.bits_per_key == 0;
   if (by_rate && chosen.spec.kind == FilterKind::kCuckoo &&
       chosen.generation_spec().rate < kMinRate) {
@@ -253,6 +267,7 @@ FilterOptions chosen_options(const std::string& table, FilterModule module, cons
   chosen.growth = options.on("growth").value_or(!legacy);
   chosen.generations = options.whole("generations").value_or(1);
   chosen.unique = options.on("unique").value_or(false);
+  chosen.top = static_cast<uint32_t>(options.whole("top").value_or(0));
   chosen.page_bytes = around.page_bytes;
   check_companions(choice, chosen, options);
   const double rate = rate_at_capacity(table, chosen);
@@ -293,7 +308,7 @@ uint64_t digest_of(const FilterOptions& options) noexcept {
       options.spec.hashes,
       static_cast<uint64_t>(options.growth),
       options.generations,
-      static_cast<uint64_t>(options.unique),
+      static_cast<uint64_t>(options.unique) + 2 * uint64_t{options.top},
       static_cast<uint64_t>(options.width),
       options.seed,
       options.page_bytes,
@@ -337,6 +352,9 @@ void store_options(ShadowStore& store, const FilterOptions& options, const KeyFo
   whole("generations", options.generations);
   if (options.unique) {
     store.write_option("unique", std::string("on"));
+  }
+  if (options.top > 0) {
+    whole("top", options.top);
   }
   whole("seed", options.seed);
   whole("salt", options.salt);
@@ -404,6 +422,7 @@ FilterOptions stored_options(ShadowStore& store, const KeyForm& declared, bool s
       static_cast<uint64_t>(stored.whole("generations", 1, static_cast<int64_t>(kMaxGenerations)));
   options.unique = stored.has("unique");
   stored.expect(!options.unique || stored.on("unique"), "unique");
+  options.top = stored.has("top") ? static_cast<uint32_t>(stored.whole("top", 1, kMostTopKeys)) : 0;
   options.seed = static_cast<uint64_t>(stored.whole("seed", INT64_MIN, INT64_MAX));
   options.salt = static_cast<uint64_t>(stored.whole("salt", INT64_MIN, INT64_MAX));
   const int64_t bits = stored.whole("hash_bits", 47, 63);

@@ -1,15 +1,18 @@
 // The shadow tables of one filter, as core's storage.
 //
-//   <table>_config(key PRIMARY KEY, value)          as all tables have it: the options
+//   <table>_config(key PRIMARY KEY, value)          as all tables have it: the options; and the
+//                                                   keys of TopKeys, 'top:0' and so on
 //   <table>_data(id INTEGER PRIMARY KEY, block)     all blocks (core/segments/blocks.hpp)
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
 #include "core/segments/block_storage.hpp"
+#include "ext/sqlite/value.hpp"
 #include "ext/table/shadow_store.hpp"
 
 namespace cuckoo {
@@ -42,11 +45,19 @@ class FilterStore final : public ShadowStore, public segments::BlockStorage {
   Status erase(int64_t first, int64_t last) override { return blocks_.erase(first, last); }
   Status poll() override { return ShadowStore::poll(); }
 
+  // The keys of TopKeys. All throw SqlError. A row whose name has no number has a place beyond all.
+  using TopVisitor =
+      std::function<void(const std::string& name, uint64_t place, const KeyView& key)>;
+  void read_top(const TopVisitor& visit);
+  void write_top(uint64_t place, const KeyView& key);
+  void erase_top(uint64_t place);
+  void erase_top();  // all
+
  protected:
   void finalize() noexcept override;
 
  private:
-  Statement select_held_;
+  Statement select_held_, write_top_, erase_top_;
   ShadowRows blocks_{*this, "data", "block", "data"};
 };
 

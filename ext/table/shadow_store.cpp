@@ -93,7 +93,8 @@ std::string ShadowStore::no_option(const std::string& key) const {
 
 std::map<std::string, ShadowStore::OptionValue> ShadowStore::read_options() {
   Statement select(db_, sql_text("SELECT key, value FROM \"%w\".\"%w_config\""
-                                 " WHERE key < 'record' OR key >= 'recore'",
+                                 " WHERE key < 'record' OR (key >= 'recore' AND key < 'top:')"
+                                 " OR key >= 'top;'",
                                  schema_.c_str(), table_.c_str()));
   std::map<std::string, OptionValue> options;
   while (select.step()) {

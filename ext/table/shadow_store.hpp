@@ -64,7 +64,7 @@ class ShadowStore {
     double real = 0;
     std::string text;
   };
-  // Throws SQLITE_CORRUPT_VTAB if a key is no text.
+  // Without the rows that are no options (TopKeys). Throws SQLITE_CORRUPT_VTAB if a key is no text.
   std::map<std::string, OptionValue> read_options();
   // Returns the error text for a row with a key that no option has.
   std::string no_option(const std::string& key) const;

@@ -122,7 +122,7 @@ check_commands hash_ring
 # stands for further columns of a key, eight in all.
 first_cells 'function' | tr -d '\140 ' | awk '
   { name = $0; sub(/\(.*/, "", name)
-    if (name ~ /^(filter_info|filter_parts|filter_plan|flash_kv_info|flash_kv_plan|flash_kv_salvage|flash_kv_sectors|hash_ring_moves)$/) { print name; next }
+    if (name ~ /^(filter_info|filter_parts|filter_plan|filter_top|flash_kv_info|flash_kv_plan|flash_kv_salvage|flash_kv_sectors|hash_ring_moves)$/) { print name; next }
     arguments = $0; gsub(/^[^(]*\(|\).*$/, "", arguments)
     columns = sub(/,…$/, "", arguments) ? 8 + (arguments ~ /^filter,/) : 0
     most = arguments == "" ? 0 : gsub(/,/, ",", arguments) + 1

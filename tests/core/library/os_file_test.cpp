@@ -46,6 +46,17 @@ TEST(OsFile, a_path_is_not_cut_at_a_nul) {
   EXPECT_FALSE(std::filesystem::exists(path.text()));
 }
 
+#if defined(__linux__)
+TEST(OsFile, is_no_pipe) {
+  const TemporaryPath path;
+  ASSERT_EQ(::mkfifo(path.text().c_str(), 0600), 0);
+  for (const Open how : {Open::kRead, Open::kWrite, Open::kCreate}) {
+    EXPECT_TRUE(
+        fails(OsFile::open(path.text(), how), ErrorCode::kStorage, "it is no regular file"));
+  }
+}
+#endif
+
 TEST(OsFile, is_open_once_only) {
   const TemporaryPath path;
   Result<OsFile> one = OsFile::open(path.text(), Open::kCreate);

@@ -1,0 +1,52 @@
+#include "ext/filter/top_keys.hpp"
+
+#include <algorithm>
+
+#include "ext/sqlite/options.hpp"
+
+namespace cuckoo {
+
+Status TopKeys::refuse(const std::string& key) const {
+  return corrupt("\"" + store_.table() + "_config\" has no valid key in its row " + printable(key));
+}
+
+Status TopKeys::note(segments::FilterWindow& filter, const KeyView& key, uint64_t hash) {
+  CUCKOO_ASSIGN_OR_RETURN(const uint64_t count, filter.count(hash));
+  if (const auto found = place_of_.find(hash); found != place_of_.end()) {
+    kept_[found->second].count = count;
+    least_ = std::min(least_, count);
+    if (count == 0) {
+      store_.erase_top(found->second);
+      place_of_.erase(found);
+    }
+    return {};
+  }
+  if (count <= least_) {  // which is 0 if a place is free
+    return {};
+  }
+  const auto lowest = std::min_element(
+      kept_.begin(), kept_.end(), [](const Kept& a, const Kept& b) { return a.count < b.count; });
+  least_ = lowest->count;
+  if (count <= least_) {
+    return {};
+  }
+  const auto place = static_cast<size_t>(lowest - kept_.begin());
+  loaded_ = false;  // unless all that follows goes well
+  store_.write_top(place, key);
+  if (lowest->count > 0) {
+    place_of_.erase(lowest->hash);
+  }
+  lowest->key.assign(key);
+  lowest->hash = hash;
+  lowest->count = count;
+  place_of_[hash] = place;
+  loaded_ = true;
+  return {};
+}
+
+void TopKeys::erase() {
+  forget();
+  store_.erase_top();
+}
+
+}  // namespace cuckoo
