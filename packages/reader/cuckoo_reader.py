@@ -1,10 +1,10 @@
 """Asks an image of a filter whether it has a key, without SQLite.
 
-    image = Image(open("blocked.image", "rb").read())  # bytes, or an mmap
+    image = FilterImage(open("blocked.image", "rb").read())  # bytes, or an mmap
     image.contains("ann")                              # of two columns: image.contains(1, "ann")
 
 filter_export(), cuckoo_build(), bloom_build() and filter_union() of sqlite-cuckoo make images. docs/FORMAT.md
-says what their bytes mean. Image() checks them once, contains() reads them in place.
+says what their bytes mean. FilterImage() checks them once, contains() reads them in place.
 """
 from bisect import bisect_right
 from decimal import ROUND_HALF_UP, Context
@@ -12,14 +12,14 @@ from math import comb, inf
 import re
 from struct import iter_unpack, pack, unpack_from
 
-__all__ = ["Image", "ImageError"]
+__all__ = ["FilterImage", "ImageError"]
 
 
 class ImageError(ValueError):
     """The bytes are no image of a filter, or a damaged one."""
 
 
-class Image:
+class FilterImage:
     """kind is 'cuckoo_filter' or 'bloom_filter'; items says how many keys it holds; columns, of how many a key is."""
 
     def __init__(self, data):

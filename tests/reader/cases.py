@@ -7,7 +7,7 @@ A key is a list of columns: "i" and an integer, "r" and the bytes of a double, "
 hexadecimal; "n" is NULL. Half a surrogate pair is the three bytes of its number.
 
 usage: cases.py module seed count        that many filters, and three mutants of each
-       cases.py module seed count golden  small ones without mutants, and those in tests/golden/images
+       cases.py module seed count golden  small ones without mutants, some chosen ones, those in tests/golden/images
 """
 import base64
 import json
@@ -25,8 +25,8 @@ INTEGERS = [0, 1, -1, 5, 42, 255, 2**31, 2**53 - 1, 2**53, 2**53 + 1, -2**53, -2
 REALS = [0.0, -0.0, 0.1, 0.5, -2.5, 1.0, 5.0, 1e14, 1e15, 1e16, 123456789012345.0, 100000000000000.5, 2.0**53,
          2.0**63, -2.0**63, 2.0**63 - 1024, 1e19, 1e20, 1e100, -1e300, 1e-5, 1e-4, 5e-324, 1.7976931348623157e308,
          1 / 3, 2 / 3, float("inf"), -float("inf"), float("nan"), 4503599627370496.5, 0.30000000000000004]
-TEXTS = ["", " ", "a", "A", "a ", "a  ", " a", "abc", "ABC", "Ab", "1", "1.0", "5", " 12 ", "\t12\n", "+5", "-0", ".5", "5.",
-         "1e3", "1e", "e1", "0x10", "1_000", "007", "9007199254740993", "9007199254740993.0", "9223372036854775807",
+TEXTS = ["", " ", "a", "A", "a ", "a  ", " a", "abc", "ABC", "Ab", "1", "1.0", "5", " 12 ", "\t12\n", "+5", "-0", ".5",
+         "5.", "1e3", "1e", "e1", "0x10", "1_000", "007", "9007199254740993", "9007199254740993.0", "9223372036854775807",
          "9223372036854775808", "-9223372036854775808", "-9223372036854775809", "1e400", "-1e400", "1e-400", "12abc",
          "0.1", "1e19", "Inf", "nan", "1.5 x", "\v1\f", "12\0", "a\0B ", "A\0b", "Ä", "ä", "ß", "İ", "€uro", "日本", "😀",
          "\ud800", "x\udc00", "\udfff\ud800", "\u00a01", "１２", "a\u00a0", "Z[`{@"]
@@ -140,7 +140,8 @@ class Maker:
         db.execute("DROP TABLE IF EXISTS k")
         db.execute("CREATE TABLE k(key)")
         for key in keys:
-            db.execute(*self.run("INSERT INTO k VALUES (" + ("KEYS" if len(key) == 1 else "cuckoo_key(KEYS)") + ")", key))
+            value = "KEYS" if len(key) == 1 else "cuckoo_key(KEYS)"
+            db.execute(*self.run(f"INSERT INTO k VALUES ({value})", key))
         return db.execute(f"SELECT {function}(key{options}) FROM k").fetchone()[0]
 
     def case(self, image, columns, keys):
@@ -228,7 +229,8 @@ class Maker:
             if "murmur2" in options[1]:
                 columns = [rng.choice(["", "TEXT", "BLOB"])]
                 keys = [[value] for value in (key[0] for key in keys) if isinstance(value, (str, bytes))]
-            image = self.table(columns, options, keys, window, "growth = on" in options[1] and rng.random() < 0.5)
+            hashes = "growth = on" in options[1] and rng.random() < 0.5
+            image = self.table(columns, options, keys, window, hashes)
         asked = keys[:60] + [[random_value(rng) for _ in columns] for _ in range(10 if small else 100)]
         if small:
             asked = [key for key in rng.sample(asked, min(len(asked), 16)) if len(str(key)) < 1000]
@@ -244,11 +246,22 @@ def stored_cases(module):
             yield maker.case(path.read_bytes(), [""], [[i] for i in range(25)])
 
 
+def chosen_cases(module):
+    """What a few random filters may miss."""
+    maker = Maker(module, 0)
+    for kind in AFFINITIES:
+        keys = [[value] for value in INTEGERS + REALS + TEXTS[:40:2]]
+        image = maker.table([kind], ("cuckoo_filter", ", seed = 1, fpr = 1e-6"), keys[::2])
+        yield maker.case(image, [kind], [key for key in keys if key[0] == key[0]])
+    keys = [["x" * size] for size in (3, 16, 17, 128, 129, 240, 241, 1024, 1025, 2049)]
+    yield maker.case(maker.table([""], ("bloom_filter", ", seed = -1"), keys), [""], keys)
+
+
 def main(module, seed, count, golden=""):
     for index in range(int(count)):
         for case in Maker(module, int(seed) + index).random_case(bool(golden)):
             print(json.dumps(case))
-    for case in stored_cases(module) if golden else []:
+    for case in [*chosen_cases(module), *stored_cases(module)] if golden else []:
         print(json.dumps(case))
 
 

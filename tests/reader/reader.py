@@ -6,7 +6,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "packages" / "reade
 import cuckoo_reader  # noqa: E402
 
 crc32c = cuckoo_reader._crc32c
-Image, ImageError = cuckoo_reader.Image, cuckoo_reader.ImageError
+FilterImage, ImageError = cuckoo_reader.FilterImage, cuckoo_reader.ImageError
 
 
 def pieces_of(data):
