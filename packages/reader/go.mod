@@ -1,0 +1,3 @@
+module cuckooreader
+
+go 1.19

@@ -1,0 +1,7 @@
+module check
+
+go 1.19
+
+require cuckooreader v0.0.0
+
+replace cuckooreader => ../../packages/reader
