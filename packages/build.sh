@@ -3,7 +3,7 @@
 # checksums.txt over them. Installs what that needs. The same sources give the same bytes, with the
 # same compiler and libraries. In dist/, these packages replace those of any version, when all are
 # built; other files stay.
-# usage: packages/build.sh [platform... | wasm]     all, if none is told
+# usage: packages/build.sh [platform... | wasm | reader]     all, if none is told
 #
 # DIST=dir and BUILD_DIR=dir build elsewhere than in dist/ and build/packages/.
 set -euo pipefail
@@ -28,8 +28,8 @@ fail() {
 
 wanted=("${@:-${targets[@]}}")
 for platform in "${wanted[@]}"; do
-  [ "$platform" = wasm ] || [ -n "${machine[$platform]-}" ] || {
-    printf 'usage: %s [platform... | wasm], of: %s\n' "$0" "${targets[*]}" >&2
+  [[ $platform == @(wasm|reader) ]] || [ -n "${machine[$platform]-}" ] || {
+    printf 'usage: %s [platform... | wasm | reader], of: %s\n' "$0" "${targets[*]}" >&2
     exit 2
   }
 done
@@ -50,7 +50,7 @@ install_tools() {
   local platform
   for platform in "${wanted[@]}"; do
     case $platform in
-      wasm) ;;
+      wasm | reader) ;;
       win32-x64) packages+=(g++-mingw-w64-x86-64-posix) ;;
       darwin-* | *-musl) command -v npm >/dev/null || packages+=(npm ca-certificates) ;;
       *) native "$platform" || packages+=("g++-$(triplet_of "$platform" | tr _ -)") ;;
@@ -233,13 +233,25 @@ build_wasm() {
   (cd "$stage" && find "${page##*/}" -type f | sort | TZ=UTC zip -9qX@ "$dist/$(playground_file)")
 }
 
+# The readers of images, in source.
+build_reader() {
+  local stage=$build_dir/reader-stage folder
+  folder=$(basename "$(reader_file)" .zip)
+  rm -rf "$stage"
+  mkdir -p "$stage/$folder"
+  cp packages/reader/* LICENSE "$stage/$folder/"
+  sed 's#\[FORMAT\.md\]([^)]*)#docs/FORMAT.md of sqlite-cuckoo#' packages/reader/README.md >"$stage/$folder/README.md"
+  touch -d "@$SOURCE_DATE_EPOCH" "$stage/$folder"/*
+  (cd "$stage" && TZ=UTC zip -9qX "$dist/$(reader_file)" "$folder"/*)
+}
+
 install_tools
 rm -rf "$dist"
 mkdir -p "$dist"
 for platform in "${wanted[@]}"; do
   printf '%s\n' "$platform"
-  if [ "$platform" = wasm ]; then
-    build_wasm
+  if [[ $platform == @(wasm|reader) ]]; then
+    "build_$platform"
     continue
   fi
   build_library "$platform"

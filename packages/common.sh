@@ -15,8 +15,8 @@ declare -A debian_arch=([linux-x64]=amd64 [linux-arm64]=arm64)  # others have no
 declare -A machine=([linux-x64]=x86_64 [linux-arm64]=aarch64 [linux-x64-musl]=x86_64
   [win32-x64]=x86_64 [darwin-arm64]=arm64 [darwin-x64]=x86_64)
 
-# What build.sh is told: platforms, and wasm, which is for any.
-targets=("${platforms[@]}" wasm)
+# What build.sh is told: platforms, and wasm and reader, which are for any.
+targets=("${platforms[@]}" wasm reader)
 
 triplet_of() {
   case $1 in
@@ -62,6 +62,7 @@ wheel_file() {  # wheel_file platform needs: as needs.sh tells, such as "glibc 2
   printf 'sqlite_cuckoo-%s-py3-none-%s.whl' "$version" "$tag"
 }
 
+reader_file() { printf 'sqlite-cuckoo-reader-%s.zip' "$version"; }
 playground_file() { printf 'sqlite-cuckoo-playground-%s.zip' "$version"; }
 
 # package_names target...: those of the targets, and npm's main package; a line each. The wheel's is
@@ -72,6 +73,10 @@ package_names() {
   for platform in "$@"; do
     if [ "$platform" = wasm ]; then
       printf '\n%s' "$(npm_file wasm)" "$(playground_file)"
+      continue
+    fi
+    if [ "$platform" = reader ]; then
+      printf '\n%s' "$(reader_file)"
       continue
     fi
     printf '\n%s' "$(archive_file "$platform")" "$(npm_file "$platform")" \

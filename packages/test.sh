@@ -9,6 +9,7 @@
 #            their entry points; the archive's loads in the shell, renamed too, and arm64's in qemu
 #   npm      node:sqlite, better-sqlite3, bun; the types; bundles of esbuild; the paths of app.asar
 #   wasm     npm's package for browsers in Node.js, Bun and Chromium; the playground's zip
+#   reader   the readers of images in Python, Node.js and Go, against the library; their examples
 #   python   the wheel, in a new virtual environment; its plugins, by Debian's pluggy
 #   deb      .load cuckoo; C and C++ by pkg-config and find_package; purged without a trace
 #   cpp      docs/cpp.md's programs against libsqlite-cuckoo-dev, by GCC and Clang, under ASan
@@ -301,6 +302,38 @@ check_debs() {
   done
 }
 
+test_reader() {
+  need reader "$here"
+  ensure_packages python3 sqlite3 golang-go
+  command -v node >/dev/null || ensure_packages nodejs
+  local file reader dir=$work_dir/reader told='cuckoo_filter 2 true false'
+  reader=$dir/$(basename "$(reader_file)" .zip)
+  unpack "$here" "$dir"
+  python3 -m zipfile -e "$dist/$(reader_file)" "$dir"
+  for file in packages/reader/cuckoo_reader.*; do  # those that run.sh tests
+    cmp "$file" "$reader/${file##*/}" || fail "$file is not the one in $(reader_file)"
+  done
+  quietly tests/reader/run.sh "$dir/cuckoo.so" 100 'python3 check.py' 'node check.mjs' 'go run .'
+
+  cd "$dir"
+  { echo '.load ./cuckoo' && example sql "$reader/README.md"; } >make.sql
+  quietly sqlite3 -batch -init /dev/null :memory: '.read make.sql'
+  mkdir cuckooreader
+  cp "$reader"/* .
+  mv cuckoo_reader.go cuckooreader/
+  rm go.mod
+  example js "$reader/README.md" >example.mjs
+  example python "$reader/README.md" >example.py
+  example python "$root/docs/images.md" >images.py
+  example go "$reader/README.md" >main.go
+  quietly go mod init example
+  [ "$(node example.mjs)" = "$told" ] || fail 'the example in JavaScript'
+  [ "$(python3 example.py | tr TF tf)" = "$told" ] || fail 'the example in Python'
+  [ "$(python3 images.py)" = True ] || fail 'the example in docs/images.md'
+  [ "$(go run .)" = "$told" ] || fail 'the example in Go'
+  cd "$root"
+}
+
 test_deb() {
   need "${platforms[@]}"
   ensure_packages sqlite3 gcc g++ cmake pkg-config python3
@@ -344,7 +377,7 @@ test_cpp() {
 }
 
 test_bytes() {
-  local built=("$here" win32-x64 darwin-arm64 wasm)
+  local built=("$here" win32-x64 darwin-arm64 wasm reader)
   need "${built[@]}"
   DIST=$work_dir/dist2 BUILD_DIR=$work_dir/build2 quietly bash packages/build.sh "${built[@]}"
   local file
@@ -401,11 +434,11 @@ test_musl() {
 native "$here" || fail "the packages are tested on ${machine[$here]}"
 [ -e "$dist/checksums.txt" ] || fail "$dist has no checksums.txt: packages/build.sh"
 parts=("$@")
-[ "$#" -gt 0 ] || parts=(files npm wasm python deb cpp bytes windows musl)
+[ "$#" -gt 0 ] || parts=(files npm wasm reader python deb cpp bytes windows musl)
 for part in "${parts[@]}"; do
   case $part in
-    files | npm | wasm | python | deb | cpp | bytes | windows | musl) ;;
-    *) fail "usage: $0 [files | npm | wasm | python | deb | cpp | bytes | windows | musl ...]" ;;
+    files | npm | wasm | reader | python | deb | cpp | bytes | windows | musl) ;;
+    *) fail "usage: $0 [files | npm | wasm | reader | python | deb | cpp | bytes | windows | musl ...]" ;;
   esac
 done
 for part in "${parts[@]}"; do

@@ -47,7 +47,7 @@ def check_sqlpkg(dist, spec, version):
     check(assets["path"] == "dist", "sqlpkg.json: path")
     files = {name.replace("{version}", version) for name in assets["files"].values()}
     found = {name for name in packages(dist)
-             if name.endswith((".tar.gz", ".zip")) and "-playground-" not in name}
+             if name.endswith((".tar.gz", ".zip")) and not re.search("-(playground|reader)-", name)}
     expected = {name for name in found if "-musl" not in name}
     check(files == expected, f"sqlpkg.json: {sorted(files)}")
     for name in found:
