@@ -144,14 +144,16 @@ func sections(data []byte) ([][]byte, error) {
 	}
 	var found [][]byte
 	crc, end := crc32.Checksum(data[:160], castagnoli), uint64(len(data)-4)
+	ascend := true
 	for at, before := uint64(160), uint64(0); at < end; {
 		if end-at < 20 {
 			return nil, damaged("a section's length")
 		}
 		rotation, length := u64(data, at), u64(data, at+8)
-		if length < 4 || length > end-at-16 || (at > 160 && rotation <= before) {
-			return nil, damaged("a section's length or rotation")
+		if length < 4 || length > end-at-16 {
+			return nil, damaged("a section's length")
 		}
+		ascend = ascend && (at == 160 || rotation > before)
 		section := data[at+16 : at+16+length]
 		crc = crc32.Update(crc, castagnoli, data[at:at+16])
 		crc = crc32.Update(crc, castagnoli, section[length-4:])
@@ -163,7 +165,7 @@ func sections(data []byte) ([][]byte, error) {
 		return nil, damaged("its checksum is wrong")
 	case data[25] == 1:
 		return nil, fmt.Errorf("these are changes of a window, and no image")
-	case len(found) == 0 || int(data[24]) != len(found) || !bytes.Equal(data[25:32], make([]byte, 7)):
+	case len(found) == 0 || !ascend || int(data[24]) != len(found) || !bytes.Equal(data[25:32], make([]byte, 7)):
 		return nil, damaged("the window's header")
 	}
 	return found, nil

@@ -97,19 +97,20 @@ function sections(data) {
   const view = viewOf(data), end = data.length - 4, found = [];
   check(data.length >= 164, "its length is wrong");
   checkStart(view, 164, view.getUint32(4, true), 3);
-  let crc = crc32c(data, 0, 160, 0), before = -1;
+  let crc = crc32c(data, 0, 160, 0), before = -1, ascend = true;
   for (let at = 160; at < end;) {
     check(end - at >= 20, "a section's length");
     const rotation = count(view, at), length = count(view, at + 8), next = at + 16 + length;
-    check(length >= 4 && next <= end && rotation > before, "a section's length or rotation");
+    check(length >= 4 && next <= end, "a section's length");
     crc = crc32c(data, next - 4, next, crc32c(data, at, at + 16, crc));
     found.push(data.subarray(at + 16, next));
+    ascend &&= rotation > before;
     before = rotation;
     at = next;
   }
   check(crc === view.getUint32(end, true), "its checksum is wrong");
   if (data[25] === 1) throw new ImageError("these are changes of a window, and no image");
-  check(found.length && data[24] === found.length && data.subarray(25, 32).every((byte) => byte === 0),
+  check(found.length && ascend && data[24] === found.length && data.subarray(25, 32).every((byte) => byte === 0),
     "the window's header");
   return found;
 }

@@ -75,18 +75,20 @@ def _sections(data):
         return [data]
     _check_start(data, 164, "<I", 3)
     sections, at, end, sums, before = [], 160, len(data) - 4, bytes(data[:160]), -1
+    ascend = True
     while at < end:
         _check(end - at >= 20, "a section's length")
         rotation, length = unpack_from("<2Q", data, at)
-        _check(4 <= length <= end - at - 16 and rotation > before, "a section's length or rotation")
-        section, before = data[at + 16:at + 16 + length], rotation
+        _check(4 <= length <= end - at - 16, "a section's length")
+        ascend, before = ascend and rotation > before, rotation
+        section = data[at + 16:at + 16 + length]
         sums += bytes(data[at:at + 16]) + section[-4:]
         sections.append(section)
         at += 16 + length
     _check(_crc32c(sums) == unpack_from("<I", data, end)[0], "its checksum is wrong")
     if data[25] == 1:
         raise ImageError("these are changes of a window, and no image")
-    _check(sections and data[24] == len(sections) and data[25:32] == bytes(7), "the window's header")
+    _check(sections and ascend and data[24] == len(sections) and data[25:32] == bytes(7), "the window's header")
     return sections
 
 

@@ -2,6 +2,7 @@
 
     {"image": base64, "kind": …, "items": …, "ask": [[key, answer], …]}
     {"image": base64, "ask": …, "mutant": true}     its checksums are right, but its contents are not
+    {"image": base64, "error": …}                   it is refused, and the error contains these words
 
 A key is a list of columns: "i" and an integer, "r" and the bytes of a double, "t" and UTF-8, "b" and bytes, in
 hexadecimal; "n" is NULL. Half a surrogate pair is the three bytes of its number.
@@ -238,6 +239,27 @@ class Maker:
         return cases + [self.mutant(cases[0], columns, asked[-20:]) for _ in range(0 if small else 3)]
 
 
+def refused_cases():
+    golden = Path(__file__).parents[1] / "golden"
+    image = (golden / "images" / "cuckoo_pieces.image").read_bytes()
+
+    def changed(at, value):
+        bytes_of = bytearray(image)
+        bytes_of[at] = value
+        sums = bytes(bytes_of[:184]) + b"".join(image[piece.end:piece.end + 4] for piece in reader.pieces_of(image))
+        put_crc(bytes_of, len(bytes_of) - 4, sums)
+        return bytes(bytes_of)
+
+    changes = (golden / "images" / "window_cuckoo_grows_changes.image").read_bytes()
+    for what, error in (
+            (changed(104, 3), "collation 3 is not known"), (changed(96, 5), "affinity 5 is not known"),
+            (changed(104, 8), "header"), (changed(4, 5), "version 5"), (changed(5, 64), "header"),
+            (changed(6, 22), "header"), (changed(5, 8), "these are changes"), (changes, "these are changes of a window"),
+            (changed(3, ord("T")), "no image of a filter"), (b"", "no image of a filter"), (image[:100], "length"),
+            ((golden / "rings" / "ring.image").read_bytes(), "no image of a filter")):
+        yield {"image": base64.b64encode(what).decode(), "error": error}
+
+
 def stored_cases(module):
     """Of the images in tests/golden/images, which have keys that nobody knows, but also pieces."""
     maker = Maker(module, 0)
@@ -261,7 +283,7 @@ def main(module, seed, count, golden=""):
     for index in range(int(count)):
         for case in Maker(module, int(seed) + index).random_case(bool(golden)):
             print(json.dumps(case))
-    for case in [*chosen_cases(module), *stored_cases(module)] if golden else []:
+    for case in [*chosen_cases(module), *refused_cases(), *stored_cases(module)] if golden else []:
         print(json.dumps(case))
 
 

@@ -13,6 +13,7 @@ import (
 	"math/rand"
 	"os"
 	"strconv"
+	"strings"
 
 	"cuckooreader"
 )
@@ -23,6 +24,7 @@ type filterCase struct {
 	Items  uint64
 	Ask    [][2]json.RawMessage
 	Mutant bool
+	Error  string
 }
 
 func check(condition bool, format string, values ...any) {
@@ -59,9 +61,10 @@ func isRefused(data []byte) bool {
 func checkCase(c filterCase, name string) int {
 	image, err := cuckooreader.Open(c.Image)
 	if err != nil {
-		check(c.Mutant, "%s: %v", name, err)
+		check(c.Mutant || c.Error != "" && strings.Contains(err.Error(), c.Error), "%s: %v", name, err)
 		return 0
 	}
+	check(c.Error == "", "%s: not refused", name)
 	check(c.Mutant || image.Kind == c.Kind && image.Items == c.Items, "%s: %s, %d", name, image.Kind, image.Items)
 	for _, pair := range c.Ask {
 		var told []string

@@ -32,11 +32,11 @@ function valuesOf(told) {
   return [null, undefined];
 }
 
-function isRefused(data) {
+function isRefused(data) {  // the error, if it is
   try {
     new FilterImage(data);
   } catch (error) {
-    if (error instanceof ImageError) return true;
+    if (error instanceof ImageError) return error;
     throw error;
   }
   return false;
@@ -50,9 +50,11 @@ function random(end) {
 
 let images = 0, questions = 0;
 function checkCase(line, name) {
-  const { image: text, kind, items, ask, mutant } = JSON.parse(line), data = Buffer.from(text, "base64");
+  const { image: text, kind, items, ask, mutant, error } = JSON.parse(line), data = Buffer.from(text, "base64");
   images++;
-  if (isRefused(data)) return check(mutant, `${name}: refused`);
+  const refused = isRefused(data);
+  check(!error || refused, `${name}: not refused`);
+  if (refused) return check(mutant || error && refused.message.includes(error), `${name}: ${refused}`);
   const image = new FilterImage(data);
   check(mutant || image.kind === kind && image.items === items, `${name}: ${image.kind} ${image.items}`);
   const affinities = data.readUInt32LE((data.toString("latin1", 0, 4) === "CKIW" ? 176 : 0) + 96);

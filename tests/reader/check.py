@@ -35,9 +35,10 @@ def check_case(case, name, rng):
     data = base64.b64decode(case["image"])
     try:
         image = FilterImage(data)
-    except ImageError:
-        assert "mutant" in case, f"{name}: refused"
+    except ImageError as error:
+        assert "mutant" in case or case.get("error", "-") in str(error), f"{name}: refused: {error}"
         return 0
+    assert "error" not in case, f"{name}: not refused"
     if "mutant" not in case:
         assert (image.kind, image.items) == (case["kind"], case["items"]), f"{name}: {image.kind} {image.items}"
     for key, answer in case["ask"]:
