@@ -56,7 +56,8 @@ function checkCase(line, name) {
   check(!error || refused, `${name}: not refused`);
   if (refused) return check(mutant || error && refused.message.includes(error), `${name}: ${refused}`);
   const image = new FilterImage(data);
-  check(mutant || image.kind === kind && image.items === items, `${name}: ${image.kind} ${image.items}`);
+  const isNear = Math.abs(image.items - items) <= items / 2 ** 50;  // equal below 2^50
+  check(mutant || image.kind === kind && isNear, `${name}: ${image.kind} ${image.items}`);
   const affinities = data.readUInt32LE((data.toString("latin1", 0, 4) === "CKIW" ? 176 : 0) + 96);
   const isText = (i) => (affinities >>> 4 * i & 15) === 1;
   for (const [key, answer] of ask) {
