@@ -6,7 +6,7 @@
 //   __libc_single_threaded   2.32   whether shared_ptr may count without atomic operations
 //   arc4random, getentropy   2.36, 2.25   behind std::random_device
 //   pthread_once, __pthread_key_create    2.34: in libpthread before
-//   log, log2, pow           2.29: the same, but that they set errno as older programs expect
+//   exp2, log, log2, pow     2.29: the same, but that they set errno as older programs expect
 //
 // What is asked at each exception takes no lock, as in glibc: a thread that holds one while another
 // forks would leave it locked in the child.
@@ -151,13 +151,16 @@ __attribute__((constructor)) static void ask_kernel_for_instructions() {
 #error "the first version of glibc for this processor is not known"
 #endif
 #define CUCKOO_OLD(function) __asm__(".symver old_" #function ", " #function "@" CUCKOO_FIRST_GLIBC)
+CUCKOO_OLD(exp2);
 CUCKOO_OLD(log);
 CUCKOO_OLD(log2);
 CUCKOO_OLD(pow);
+double old_exp2(double);
 double old_log(double);
 double old_log2(double);
 double old_pow(double, double);
 
+double __wrap_exp2(double x) { return old_exp2(x); }
 double __wrap_log(double x) { return old_log(x); }
 double __wrap_log2(double x) { return old_log2(x); }
 double __wrap_pow(double x, double y) { return old_pow(x, y); }

@@ -32,7 +32,7 @@ function(cuckoo_make_portable module)
   set_source_files_properties(${PROJECT_SOURCE_DIR}/packages/portable/glibc.cpp PROPERTIES
     SKIP_UNITY_BUILD_INCLUSION ON)
   target_link_options(${module} PRIVATE
-    -Wl,--wrap=log -Wl,--wrap=log2 -Wl,--wrap=pow
+    -Wl,--wrap=exp2 -Wl,--wrap=log -Wl,--wrap=log2 -Wl,--wrap=pow
     $<$<BOOL:${CUCKOO_LINKER_PACKS}>:-Wl,-z,nopack-relative-relocs>
     $<$<CONFIG:Release>:-s>)
 endfunction()
