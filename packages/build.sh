@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds all packages into dist/: npm, wheels, Debian, archives, the playground's zip, and
+# Builds all packages into dist/: npm, wheels, gems, Debian, archives, the playground's zip, and
 # checksums.txt over them. Installs what that needs. The same sources give the same bytes, with the
 # same compiler and libraries. In dist/, these packages replace those of any version, when all are
 # built; other files stay.
@@ -46,7 +46,7 @@ mkdir -p "$target" "$build_dir"
 
 install_tools() {
   local packages=(g++ cmake ninja-build binutils dpkg-dev file python3 libsqlite3-dev libssl-dev
-    libxxhash-dev zip)
+    libxxhash-dev zip ruby)
   local platform
   for platform in "${wanted[@]}"; do
     case $platform in
@@ -199,6 +199,19 @@ build_wheel() {
     --out "$dist/$(wheel_file "$1" "$needs")"
 }
 
+build_gem() {
+  local stage=$build_dir/$1/gem rubygems=2.7
+  [[ $1 != *-musl ]] || rubygems=3.3.22  # older ones take it for glibc, too
+  rm -rf "$stage"
+  mkdir -p "$stage/lib/sqlite_cuckoo"
+  cp "$build_dir/$1/stage/"{LICENSE,THIRD-PARTY.txt} packages/ruby/README.md "$stage/"
+  cp "$build_dir/$1/stage/$(library_of "$1")" "$stage/lib/sqlite_cuckoo/"
+  fill <packages/ruby/sqlite_cuckoo.rb >"$stage/lib/sqlite_cuckoo.rb"
+  fill platform="$(gem_platform "$1")" rubygems="$rubygems" <packages/ruby/sqlite_cuckoo.gemspec \
+    >"$stage/sqlite_cuckoo.gemspec"
+  (cd "$stage" && gem build --norc --silent --output "$dist/$(gem_file "$1")" sqlite_cuckoo.gemspec)
+}
+
 build_deb() {
   local dir=$build_dir/$1
   rm -rf "$dir/_CPack_Packages"
@@ -258,6 +271,7 @@ for platform in "${wanted[@]}"; do
   build_archive "$platform"
   build_npm_platform "$platform"
   build_wheel "$platform"
+  build_gem "$platform"
   if has_deb "$platform"; then
     build_deb "$platform"
   fi

@@ -63,6 +63,16 @@ wheel_file() {  # wheel_file platform needs: as needs.sh tells, such as "glibc 2
 }
 
 reader_file() { printf 'sqlite-cuckoo-reader-%s.zip' "$version"; }
+gem_file() { printf 'sqlite_cuckoo-%s-%s.gem' "$version" "$(gem_platform "$1")"; }
+gem_platform() {
+  case $1 in
+    win32-x64) printf 'x64-mingw-ucrt' ;;  # RubyInstaller's, from Ruby 3.1 on
+    darwin-*) printf '%s-darwin' "${machine[$1]}" ;;
+    *-musl) printf '%s-linux-musl' "${machine[$1]}" ;;
+    *) printf '%s-linux' "${machine[$1]}" ;;
+  esac
+}
+
 playground_file() { printf 'sqlite-cuckoo-playground-%s.zip' "$version"; }
 
 # package_names target...: those of the targets, and npm's main package; a line each. The wheel's is
@@ -80,7 +90,7 @@ package_names() {
       continue
     fi
     printf '\n%s' "$(archive_file "$platform")" "$(npm_file "$platform")" \
-      "$(wheel_file "$platform" '+([0-9]).+([0-9])')"
+      "$(wheel_file "$platform" '+([0-9]).+([0-9])')" "$(gem_file "$platform")"
     if has_deb "$platform"; then
       printf '\n%s' "$(deb_file sqlite-cuckoo "$platform")" "$(deb_file libsqlite-cuckoo-dev "$platform")"
     fi

