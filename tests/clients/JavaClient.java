@@ -4,6 +4,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
+import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -14,6 +15,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Properties;
 import org.sqlite.SQLiteConfig;
+import org.sqlite.SQLiteConnection;
 
 class JavaClient {
   static final List<String> TABLES = List.of("users", "seen", "ids", "kv", "ring");
@@ -32,8 +34,12 @@ class JavaClient {
   static Connection connect() throws SQLException {
     SQLiteConfig config = new SQLiteConfig();
     config.enableLoadExtension(true);
+    config.setBusyTimeout(5000);
     Connection db = config.createConnection("jdbc:sqlite:" + path);
-    scalar(db, "SELECT load_extension(?)", System.getenv("CUCKOO_EXTENSION"));
+    try (Statement statement = db.createStatement()) {
+      statement.execute("SELECT load_extension('cuckoo')");
+    }
+    ((SQLiteConnection) db).getDatabase().enable_load_extension(false);
     return db;
   }
 
@@ -194,6 +200,14 @@ class JavaClient {
         scalar(db, "SELECT typeof(?)", "2").equals("text")
             && scalar(db, "SELECT typeof(?)", 2L).equals("integer")
             && scalar(db, "SELECT filter_contains('ids', ?)", "2").equals(1));
+    own("SQL can't load extensions in it", refused("yes", "not authorized",
+        () -> scalar(db, "SELECT load_extension('cuckoo')")).equals("yes"));
+    own("it waits five seconds for a lock", scalar(db, "PRAGMA busy_timeout").equals(5000));
+    try (Connection pooled = DriverManager.getConnection(
+        "jdbc:sqlite:" + path + "?enable_load_extension=true")) {
+      scalar(pooled, "SELECT load_extension('cuckoo')");
+      own("the address alone turns loading on", contains(pooled, ADA).equals(1));
+    }
     own("an image as a String: an error that says so",
         refused("yes", "bind an image as a BLOB, not as TEXT", () -> update(db,
             "INSERT INTO copy(copy, email) VALUES ('import', ?)",

@@ -8,7 +8,8 @@ function connect(string $path): SQLite3
 {
     $db = new SQLite3($path);
     $db->enableExceptions(true);
-    $db->loadExtension(basename(getenv('CUCKOO_EXTENSION')));
+    $db->busyTimeout(5000);
+    $db->loadExtension('cuckoo.so');
     return $db;
 }
 
@@ -197,5 +198,7 @@ own('so does filter_contains()', refused('yes', 'bind an image as a BLOB, not as
 $load = '(new SQLite3(":memory:"))->loadExtension("cuckoo.so");';
 own('without sqlite3.extension_dir nothing can be loaded', str_contains((string) shell_exec(
     PHP_BINARY . ' -d display_errors=1 -r ' . escapeshellarg($load) . ' 2>&1'), 'are disabled'));
+own("SQL can't load extensions", refused('yes', 'not authorized', fn() =>
+    query($db, 'SELECT load_extension(?)', getenv('CUCKOO_EXTENSION'))) === 'yes');
 own('nor by PDO', refused('yes', 'not authorized', fn() => (new PDO('sqlite::memory:'))
     ->query("SELECT load_extension('" . getenv('CUCKOO_EXTENSION') . "')")) === 'yes');

@@ -186,6 +186,8 @@ undocumented() {  # undocumented CLIENT
     go) heading=Go program=go_client.go ;;
     rust) heading=Rust program=rust_client.rs ;;
     r) heading=R program=r_client.R ;;
+    java) heading=Java program=JavaClient.java ;;
+    php) heading=PHP program=php_client.php ;;
     sequel) heading=Sequel program=sequel_client.rb ;;
     active_record) heading=ActiveRecord program=active_record_client.rb ;;
     rails) heading="Rails' structure.sql" program=rails_client.rb ;;
