@@ -7,7 +7,7 @@
 #
 #   files    checksums, sqlpkg.json; the libraries need the C library alone, and export no more than
 #            their entry points; the archive's loads in the shell, renamed too, and arm64's in qemu
-#   npm      node:sqlite, better-sqlite3, bun; the types; bundles of esbuild; the paths of app.asar
+#   npm      node:sqlite, better-sqlite3, bun, Deno; the types; bundles of esbuild; Electron's archive
 #   wasm     npm's package for browsers in Node.js, Bun and Chromium; the playground's zip
 #   reader   the readers of images in Python, Node.js and Go, against the library; their examples
 #   python   the wheel, in a new virtual environment; its plugins, by Debian's pluggy
@@ -30,7 +30,7 @@ root=$PWD
 node_version=24.21.0
 node_windows_version=22.22.2
 npm_packages=(@oven/bun-linux-x64@1.4.5 better-sqlite3@13.2.0 typescript@7.0.2 @types/node@26.6.6
-  @types/better-sqlite3@9.6.0 esbuild@0.28.2)
+  @types/better-sqlite3@9.6.0 esbuild@0.28.2 @deno/linux-x64-glibc@2.9.6 @electron/asar@3.4.1)
 
 work_dir=$(mktemp -d)
 trap 'rm -rf "$work_dir"' EXIT
@@ -162,7 +162,7 @@ load_emulated() {
 test_npm() {
   need "$here"
   command -v npm >/dev/null || ensure_packages npm
-  local dir=$work_dir/npm node bun error others
+  local dir=$work_dir/npm node bun deno error others
   mkdir "$dir"
   cp packages/test/npm/* "$dir/"
   cd "$dir"
@@ -175,6 +175,10 @@ test_npm() {
   expect 'node:sqlite, from CommonJS' "$("$node" ask.cjs node:sqlite "$setup" "$question")"
   expect 'better-sqlite3' "$("$node" ask.mjs better-sqlite3 "$setup" "$question")"
   expect 'bun' "$("$bun" ask.mjs bun:sqlite "$setup" "$question")"
+  deno=(env DENO_DIR="$work_dir/deno" node_modules/@deno/linux-x64-glibc/deno run --no-prompt
+    --allow-ffi --allow-read)
+  expect 'Deno' "$("${deno[@]}" ask.mjs node:sqlite "$setup" "$question")"
+  expect 'Deno, from CommonJS' "$("${deno[@]}" ask.cjs node:sqlite "$setup" "$question")"
   example js "$root/packages/npm/README.md" >readme.mjs
   [ "$("$node" readme.mjs)" = 1 ] || fail "the example in npm's README.md"
   example js "$root/docs/install.md" >install.mjs
@@ -235,9 +239,10 @@ npm_bundles() {
   done
 }
 
-# npm_archive node: with folders of the names that Electron's archive has.
+# npm_archive node: with folders of the names that Electron's archive has, because only Electron reads
+# a file in an archive as if that was a folder. Then with an archive, packed as docs/install.md says.
 npm_archive() {
-  local path archive=$PWD/electron/app.asar library=node_modules/sqlite-cuckoo-$here/cuckoo.so
+  local path archive=$PWD/electron/app.asar library=node_modules/sqlite-cuckoo-$here/cuckoo.so program
   mkdir -p "$archive/node_modules" "$archive.unpacked/${library%/*}"
   cp -r node_modules/sqlite-cuckoo "node_modules/sqlite-cuckoo-$here" "$archive/node_modules/"
   cp path.mjs "$archive/"
@@ -246,6 +251,29 @@ npm_archive() {
   cp "$archive/$library" "$archive.unpacked/$library"
   path=$("$1" "$archive/path.mjs")
   [ "$path" = "$archive.unpacked/$library" ] || fail "app.asar.unpacked: $path"
+  for program in path.mjs path.cjs; do  # bundles
+    mkdir -p "$archive/dist"
+    cp "bundle/$program" "$archive/dist/"
+    path=$("$1" "$archive/dist/$program")
+    [ "$path" = "$archive.unpacked/$library" ] || fail "app.asar.unpacked, the bundle $program: $path"
+  done
+
+  mkdir -p packed/app/node_modules
+  cp -r node_modules/sqlite-cuckoo "node_modules/sqlite-cuckoo-$here" packed/app/node_modules/
+  archive=packed/app.asar
+  quietly "$1" node_modules/@electron/asar/bin/asar.js pack packed/app "$archive" \
+    --unpack "$(sed -nE 's/.*"asarUnpack": \["([^"]*)"\].*/\1/p' "$root/docs/install.md")"
+  [ -f "$archive" ] || fail 'no archive'
+  ! grep -q GLIBC "$archive" || fail 'the library is in the archive'
+  unpacked_path() {  # unpacked_path node fs file
+    "$1" -p "require('./node_modules/sqlite-cuckoo/index.common.cjs')(
+      $2, () => String.raw\`$3\`).getLoadablePath()"
+  }
+  path=$(unpacked_path "$1" 'require("fs")' "$archive/$library")
+  [ "$path" = "$archive.unpacked/$library" ] || fail "an archive: $path"
+  cmp "$path" "$library"
+  path=$(unpacked_path "$1" '{ existsSync: () => true }' 'C:\a\app.asar\node_modules\c\cuckoo.dll')
+  [ "$path" = 'C:\a\app.asar.unpacked\node_modules\c\cuckoo.dll' ] || fail "Windows: $path"
 }
 
 # wheel_finds_library platform tag sys.platform venv: of a platform that this machine is not, pip takes
@@ -264,7 +292,7 @@ assert os.path.isfile(cuckoo.loadable_path()), cuckoo.loadable_path()")
 
 test_python() {
   need "$here"
-  ensure_packages python3 python3-venv python3-pluggy
+  ensure_packages python3 python3-venv python3-pluggy sqlite3
   local dir=$work_dir/venv
   /usr/bin/python3 -m venv "$dir"
   quietly "$dir/bin/pip" install --no-index "$dist/sqlite_cuckoo-$version"-*manylinux*_x86_64.whl
@@ -273,6 +301,7 @@ test_python() {
   [ "$("$dir/bin/python" "$dir/readme.py")" = 1 ] || fail "the example in the wheel's README.md"
   example python docs/install.md >"$dir/install.py"
   (cd "$dir" && quietly bin/python install.py)
+  expect 'python -m sqlite_cuckoo' "$(ask_shell / "'$("$dir/bin/python" -m sqlite_cuckoo)'")"
   (cd "$dir" && PYTHONPATH=/usr/lib/python3/dist-packages quietly bin/python \
     "$root/packages/test/plugins.py")
   wheel_finds_library win32-x64 win_amd64 win32 "$dir"
