@@ -190,7 +190,11 @@ int sqlite3_cuckoo_init(sqlite3* db, char** error, const sqlite3_api_routines* a
   return cuckoo::init(db, error, api);
 }
 
-#ifndef SQLITE_CORE
+#ifdef SQLITE_CORE
+int sqlite3_cuckoo_auto_extension(void) {
+  return sqlite3_auto_extension(reinterpret_cast<void (*)(void)>(sqlite3_cuckoo_init));
+}
+#else
 // SQLite looks for this name first, whatever the file is called.
 extern "C" SQLITE_CUCKOO_API int sqlite3_extension_init(sqlite3* db, char** error,
                                                         const sqlite3_api_routines* api) {

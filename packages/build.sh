@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds all packages into dist/: npm, wheels, gems, Debian, archives, the playground's zip, and
-# checksums.txt over them. Installs what that needs. The same sources give the same bytes, with the
-# same compiler and libraries. In dist/, these packages replace those of any version, when all are
-# built; other files stay.
-# usage: packages/build.sh [platform... | wasm | reader]     all, if none is told
+# Builds all packages into dist/: npm, wheels, gems, Debian, archives, the amalgamation, a Rust crate,
+# a Go module, the readers of images, the playground's zip, and checksums.txt over them. Installs what
+# that needs. The same sources give the same bytes, with the same compiler and libraries. In dist/,
+# these packages replace those of any version, when all are built; other files stay.
+# usage: packages/build.sh [platform | wasm | reader | amalgamation | crate | go]...     all, if none
 #
 # DIST=dir and BUILD_DIR=dir build elsewhere than in dist/ and build/packages/.
 set -euo pipefail
@@ -28,8 +28,8 @@ fail() {
 
 wanted=("${@:-${targets[@]}}")
 for platform in "${wanted[@]}"; do
-  [[ $platform == @(wasm|reader) ]] || [ -n "${machine[$platform]-}" ] || {
-    printf 'usage: %s [platform... | wasm | reader], of: %s\n' "$0" "${targets[*]}" >&2
+  [[ " ${targets[*]} " == *" $platform "* ]] || {
+    printf 'usage: %s [target...], of: %s\n' "$0" "${targets[*]}" >&2
     exit 2
   }
 done
@@ -50,7 +50,7 @@ install_tools() {
   local platform
   for platform in "${wanted[@]}"; do
     case $platform in
-      wasm | reader) ;;
+      wasm | reader | amalgamation | crate | go) ;;
       win32-x64) packages+=(g++-mingw-w64-x86-64-posix) ;;
       darwin-* | *-musl) command -v npm >/dev/null || packages+=(npm ca-certificates) ;;
       *) native "$platform" || packages+=("g++-$(triplet_of "$platform" | tr _ -)") ;;
@@ -144,6 +144,11 @@ pack() {
     --mtime="@$SOURCE_DATE_EPOCH" -c "$@" | gzip -9n
 }
 
+zip_files() {  # zip_files folder file: the files of the folder; the same for the same files
+  touch --date="@$SOURCE_DATE_EPOCH" "$1"/*
+  (cd "$1" && TZ=UTC zip -X -9 -q "$2" -- *)
+}
+
 # Fills in @version@ and the words given as name=value.
 fill() {
   local script="s/@version@/$version/g" word
@@ -161,8 +166,7 @@ build_archive() {  # without folders: sqlpkg makes none
   fill library="$(library_of "$1")" <packages/archive/README.md >"$stage/README.md"
   case $file in
     *.zip)
-      touch --date="@$SOURCE_DATE_EPOCH" "$stage"/*
-      (cd "$stage" && TZ=UTC zip -X -9 -q "$file" -- *)
+      zip_files "$stage" "$file"
       ;;
     *) (cd "$stage" && pack -- *) >"$file" ;;
   esac
@@ -258,15 +262,48 @@ build_reader() {
   (cd "$stage" && TZ=UTC zip -9qX "$dist/$(reader_file)" "$folder"/*)
 }
 
+amalgamate() {  # amalgamate folder: the source, its header and the licence, in a new folder
+  rm -rf "$1"
+  mkdir -p "$1"
+  python3 packages/amalgamation/amalgamate.py "$1" /usr/include/xxhash.h
+  cp LICENSE "$1/"
+}
+
+build_amalgamation() {
+  local stage=$build_dir/amalgamation
+  amalgamate "$stage"
+  fill <packages/amalgamation/README.md >"$stage/README.md"
+  zip_files "$stage" "$dist/$(amalgamation_file)"
+}
+
+build_crate() {
+  local stage=$build_dir/crate folder=sqlite-cuckoo-$version
+  amalgamate "$stage/$folder"
+  cp -r packages/rust/{build.rs,README.md,src,tests} "$stage/$folder/"
+  fill <packages/rust/Cargo.toml >"$stage/$folder/Cargo.toml"
+  mkdir "$stage/$folder/sqlite3"
+  cp /usr/include/sqlite3.h "$stage/$folder/sqlite3/"
+  pack -C "$stage" "$folder" >"$dist/$(crate_file)"
+}
+
+build_go() {  # without folders: vendoring leaves them out
+  local stage=$build_dir/go
+  amalgamate "$stage"
+  cp packages/go/* /usr/include/sqlite3{,ext}.h "$stage/"
+  zip_files "$stage" "$dist/$(go_file)"
+}
+
 install_tools
 rm -rf "$dist"
 mkdir -p "$dist"
 for platform in "${wanted[@]}"; do
   printf '%s\n' "$platform"
-  if [[ $platform == @(wasm|reader) ]]; then
-    "build_$platform"
-    continue
-  fi
+  case $platform in
+    wasm | reader | amalgamation | crate | go)
+      "build_$platform"
+      continue
+      ;;
+  esac
   build_library "$platform"
   build_archive "$platform"
   build_npm_platform "$platform"

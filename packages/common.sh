@@ -15,8 +15,8 @@ declare -A debian_arch=([linux-x64]=amd64 [linux-arm64]=arm64)  # others have no
 declare -A machine=([linux-x64]=x86_64 [linux-arm64]=aarch64 [linux-x64-musl]=x86_64
   [win32-x64]=x86_64 [darwin-arm64]=arm64 [darwin-x64]=x86_64)
 
-# What build.sh is told: platforms, and wasm and reader, which are for any.
-targets=("${platforms[@]}" wasm reader)
+# What build.sh is told: platforms, and what is for any.
+targets=("${platforms[@]}" wasm reader amalgamation crate go)
 
 triplet_of() {
   case $1 in
@@ -72,7 +72,9 @@ gem_platform() {
     *) printf '%s-linux' "${machine[$1]}" ;;
   esac
 }
-
+amalgamation_file() { printf 'sqlite-cuckoo-amalgamation-%s.zip' "$version"; }
+crate_file() { printf 'sqlite-cuckoo-%s.crate' "$version"; }
+go_file() { printf 'sqlite-cuckoo-go-%s.zip' "$version"; }
 playground_file() { printf 'sqlite-cuckoo-playground-%s.zip' "$version"; }
 
 # package_names target...: those of the targets, and npm's main package; a line each. The wheel's is
@@ -81,19 +83,20 @@ package_names() {
   local platform
   npm_file ''
   for platform in "$@"; do
-    if [ "$platform" = wasm ]; then
-      printf '\n%s' "$(npm_file wasm)" "$(playground_file)"
-      continue
-    fi
-    if [ "$platform" = reader ]; then
-      printf '\n%s' "$(reader_file)"
-      continue
-    fi
-    printf '\n%s' "$(archive_file "$platform")" "$(npm_file "$platform")" \
-      "$(wheel_file "$platform" '+([0-9]).+([0-9])')" "$(gem_file "$platform")"
-    if has_deb "$platform"; then
-      printf '\n%s' "$(deb_file sqlite-cuckoo "$platform")" "$(deb_file libsqlite-cuckoo-dev "$platform")"
-    fi
+    case $platform in
+      wasm) printf '\n%s' "$(npm_file wasm)" "$(playground_file)" ;;
+      reader) printf '\n%s' "$(reader_file)" ;;
+      amalgamation) printf '\n%s' "$(amalgamation_file)" ;;
+      crate) printf '\n%s' "$(crate_file)" ;;
+      go) printf '\n%s' "$(go_file)" ;;
+      *)
+        printf '\n%s' "$(archive_file "$platform")" "$(npm_file "$platform")" \
+          "$(wheel_file "$platform" '+([0-9]).+([0-9])')" "$(gem_file "$platform")"
+        if has_deb "$platform"; then
+          printf '\n%s' "$(deb_file sqlite-cuckoo "$platform")" "$(deb_file libsqlite-cuckoo-dev "$platform")"
+        fi
+        ;;
+    esac
   done
   echo
 }

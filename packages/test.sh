@@ -17,6 +17,9 @@
 #   bytes    a second build elsewhere gives the same bytes
 #   windows  under wine: the library in an SQLite for Windows, its scripts and tests; the npm package
 #   musl     in an SQLite for musl: the library, its scripts, files that glibc's library made
+#   amalgamation  by the commands of its README.md: the scripts, a program; without OpenSSL; for Windows
+#   rust     the crate's tests, with Debian's rusqlite; the program of docs/install.md
+#   go       the module's tests, with Debian's go-sqlite3; the program of docs/install.md
 set -euo pipefail
 export LC_ALL=C.UTF-8
 dist=$(realpath -m "${DIST:-$(dirname "${BASH_SOURCE[0]}")/../dist}")
@@ -26,6 +29,9 @@ root=$PWD
 . tests/install/consumers.sh
 . packages/common.sh
 . packages/test/wasm.sh
+. packages/test/amalgamation.sh
+. packages/test/rust.sh
+. packages/test/go.sh
 
 node_version=24.21.0
 node_windows_version=22.22.2
@@ -70,9 +76,12 @@ ask_shell() {
     (cd "$1" && sqlite3 -batch -init /dev/null -cmd ".load $2" :memory: 2>&1)
 }
 
-# example language document: its first block in that language, which is to print 1 or nothing.
+# example language document [n]: its nth block in that language, the first if none is told.
 example() {
-  sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/{/^\`\`\`/!p;/^\`\`\`\$/q}" "$2"
+  awk -v start="\`\`\`$1" -v n="${3-1}" '
+    $0 == start { inside = ++count == n; next }
+    /^```$/ { inside = 0 }
+    inside' "$2"
 }
 
 # unpack platform folder: the platform's archive.
@@ -420,7 +429,7 @@ test_cpp() {
 }
 
 test_bytes() {
-  local built=("$here" win32-x64 darwin-arm64 wasm reader)
+  local built=("$here" win32-x64 darwin-arm64 wasm reader amalgamation crate go)
   need "${built[@]}"
   DIST=$work_dir/dist2 BUILD_DIR=$work_dir/build2 quietly bash packages/build.sh "${built[@]}"
   local file
@@ -476,13 +485,11 @@ test_musl() {
 
 native "$here" || fail "the packages are tested on ${machine[$here]}"
 [ -e "$dist/checksums.txt" ] || fail "$dist has no checksums.txt: packages/build.sh"
+all_parts=(files npm wasm reader python ruby deb cpp bytes windows musl amalgamation rust go)
 parts=("$@")
-[ "$#" -gt 0 ] || parts=(files npm wasm reader python ruby deb cpp bytes windows musl)
+[ "$#" -gt 0 ] || parts=("${all_parts[@]}")
 for part in "${parts[@]}"; do
-  case $part in
-    files | npm | wasm | reader | python | ruby | deb | cpp | bytes | windows | musl) ;;
-    *) fail "usage: $0 [files | npm | wasm | reader | python | ruby | deb | cpp | bytes | windows | musl ...]" ;;
-  esac
+  [[ " ${all_parts[*]} " == *" $part "* ]] || fail "usage: $0 [part...], of: ${all_parts[*]}"
 done
 for part in "${parts[@]}"; do
   "test_$part"

@@ -1,6 +1,7 @@
 #include "core/base/digest.hpp"
 
-#if defined(CUCKOO_LIBMD)
+#if defined(CUCKOO_NO_OPENSSL)
+#elif defined(CUCKOO_LIBMD)
 #include <md5.h>
 #include <sha1.h>
 #include <sha2.h>
@@ -28,7 +29,13 @@ const char* digest_name(DigestKind kind) noexcept {
   return "?";
 }
 
-#if defined(CUCKOO_LIBMD) || defined(CUCKOO_PORTABLE)
+#if defined(CUCKOO_NO_OPENSSL)
+
+Digester::~Digester() = default;
+
+std::span<const std::byte> Digester::compute(DigestKind, std::span<const std::byte>) { return {}; }
+
+#elif defined(CUCKOO_LIBMD) || defined(CUCKOO_PORTABLE)
 
 namespace {
 

@@ -4,8 +4,9 @@
 // That takes a tenth of the time of a new context for every value. CUCKOO_PORTABLE uses OpenSSL's
 // own functions of each algorithm instead, because EVP, linked statically, brings along all of
 // OpenSSL: 3.8 MB instead of 50 kB. CUCKOO_LIBMD uses libmd, where there is no OpenSSL.
+// CUCKOO_NO_OPENSSL uses neither: there are no digests then.
 //
-//   I1  digests are the published ones, in each of these builds.
+//   I1  digests are the published ones, in each of these builds, or none.
 //   I2  from_hex() undoes hex_of(), and takes nothing else.
 #pragma once
 
@@ -38,7 +39,7 @@ class Digester {
   Digester& operator=(const Digester&) = delete;
 
   // Returns digest_bytes(kind) bytes, valid until the next call, or none if OpenSSL does not offer
-  // the algorithm. Throws bad_alloc, but not for a kind that it has computed before.
+  // the algorithm or is left out. Throws bad_alloc, but not for a kind that it has computed before.
   std::span<const std::byte> compute(DigestKind kind, std::span<const std::byte> bytes);
 
  private:

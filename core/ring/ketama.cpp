@@ -12,7 +12,7 @@ Result<std::shared_ptr<Ketama>> Ketama::make(KetamaDialect dialect, KetamaKeyHas
                                              Md5Function md5) {
   std::array<std::byte, kMd5Bytes> digest{};
   if (!md5({}, digest)) {
-    return invalid("ketama needs MD5, which this system's OpenSSL does not offer");
+    return invalid("ketama needs MD5: this build has no OpenSSL, or one without MD5");
   }
   return std::make_shared<Ketama>(dialect, key_hash, std::move(md5));
 }

@@ -100,7 +100,9 @@ std::span<const std::byte> content_digest(Digester& digester, DigestKind kind,
                                           std::span<const std::byte> content) {
   const std::span<const std::byte> digest = digester.compute(kind, content);
   if (digest.empty()) {
-    throw SqlError(SQLITE_ERROR, std::string(digest_name(kind)) + " is not available in OpenSSL");
+    throw SqlError(SQLITE_ERROR,
+                   std::string(digest_name(kind)) +
+                       " is not available: this build has no OpenSSL, or one without it");
   }
   return digest;
 }

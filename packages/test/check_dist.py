@@ -24,7 +24,7 @@ def check(condition, what):
 
 def packages(dist):
     """The names of ours: other files may be there."""
-    ours = re.compile(r"(lib)?sqlite[-_]cuckoo.*[-_]\d+\.\d+\.\d+.*\.(tgz|tar\.gz|zip|whl|gem|deb)")
+    ours = re.compile(r"(lib)?sqlite[-_]cuckoo.*[-_]\d+\.\d+\.\d+.*\.(tgz|tar\.gz|zip|whl|gem|deb|crate)")
     return {path.name for path in dist.iterdir() if ours.fullmatch(path.name)}
 
 
@@ -48,7 +48,8 @@ def check_sqlpkg(dist, spec, version):
     check(assets["path"] == "dist", "sqlpkg.json: path")
     files = {name.replace("{version}", version) for name in assets["files"].values()}
     found = {name for name in packages(dist)
-             if name.endswith((".tar.gz", ".zip")) and not re.search("-(playground|reader)-", name)}
+             if name.endswith((".tar.gz", ".zip"))
+             and not re.search("-(playground|reader|amalgamation|go)-", name)}
     expected = {name for name in found if "-musl" not in name}
     check(files == expected, f"sqlpkg.json: {sorted(files)}")
     for name in found:

@@ -12,8 +12,8 @@ static int print_row(void *unused, int count, char **row, char **names) {
 int main(void) {
   sqlite3 *db = NULL;
   int code;
-  sqlite3_auto_extension((void (*)(void))sqlite3_cuckoo_init);
-  code = sqlite3_open(":memory:", &db);
+  code = sqlite3_cuckoo_auto_extension();
+  if (code == SQLITE_OK) code = sqlite3_open(":memory:", &db);
   if (code == SQLITE_OK) {
     code = sqlite3_exec(db, "SELECT cuckoo_version()", print_row, NULL, NULL);
   }

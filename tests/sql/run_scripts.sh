@@ -5,9 +5,11 @@
 # different ways: any number of blanks is compared as one, and so is any number of dashes. A script
 # with a line `-- Reads /path/to/file` is skipped where there is no such file.
 # usage: run_scripts.sh sqlite3 cuckoo.so ["libraries to preload"]
+#
+# SCRIPTS=dir has the scripts instead of sql/.
 set -euo pipefail
 shell=$1 extension=$2 preload=${3-}
-scripts_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../sql" && pwd) || {
+scripts_dir=$(cd "${SCRIPTS:-$(dirname "${BASH_SOURCE[0]}")/../../sql}" && pwd) || {
   echo "no folder sql/"
   exit 1
 }
