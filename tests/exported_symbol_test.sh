@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The module defines its entry point, under the two names that SQLite tries, and nothing else; does not
 # bring a second SQLite into the process; and is never unmapped: SQLite closes a library whose load
-# failed, and keeps what it registered.
+# failed, and keeps what it registered. It asks for no newer glibc symbol that the packages do not bring.
 # usage: exported_symbol_test.sh cuckoo.so|cuckoo.dll|cuckoo.dylib
 set -euo pipefail
 module=$1
@@ -51,5 +51,19 @@ elif [ -n "$mac" ]; then
 elif ! readelf -d "$module" | grep -q NODELETE; then
   echo 'the module may be unmapped: it was linked without -z nodelete'
   exit 1
+fi
+# packages/build.sh builds on Debian 12, whose glibc says what is newer.
+portable=$(dirname "${BASH_SOURCE[0]}")/../packages/portable
+if [ "$(getconf GNU_LIBC_VERSION 2>/dev/null)" = 'glibc 2.36' ] && [ -z "$windows$mac" ]; then
+  oldest=$(sed -n 's/^set(CUCKOO_GLIBC 2\.\([0-9]*\))/\1/p' "$portable/portable.cmake")
+  newer=$(readelf --dyn-syms --wide "$module" |
+    sed -nE 's/.* ([A-Za-z_0-9]+)@GLIBC_2\.([0-9]+).*/\2 \1/p' |
+    awk -v oldest="$oldest" '$1 > oldest + 0 { print $2 }' | sort -u)
+  for name in $newer; do
+    if ! grep -qw "$name" "$portable/glibc.cpp"; then
+      echo "the module needs $name, which is newer than glibc 2.$oldest: packages/portable/glibc.cpp lacks it"
+      exit 1
+    fi
+  done
 fi
 printf 'exports %s; needs %s\n' "$symbols" "$(tr '\n' ' ' <<<"$needed")"

@@ -6,12 +6,15 @@
 namespace cuckoo {
 namespace {
 
-// Runs a body that writes after the filter was changed. So only undoing the statement helps if it
-// fails.
+// Runs a body after the filter was changed. So only undoing the statement helps if it fails.
 template <class Body>
-Status write_after_change(Body&& body) {
+Status run_after_change(Body&& body) {
   try {
-    return body();
+    Status status = body();
+    if (!status.ok() && status.error().code != ErrorCode::kStorage) {
+      return Error{ErrorCode::kStorage, status.error().message, SQLITE_IOERR};
+    }
+    return status;
   } catch (const SqlError& error) {
     return Error{ErrorCode::kStorage, error.message(), undoing_code(error.code())};
   }
@@ -30,11 +33,11 @@ Status LiveFilter::note_top(const KeyView& key, uint64_t hash) {
   if (!keeps_top()) {
     return {};
   }
-  return write_after_change([&] { return top_.note(*filter_, key, hash); });
+  return run_after_change([&] { return top_.note(*filter_, key, hash); });
 }
 
 Status LiveFilter::erase_top() {
-  return write_after_change([&]() -> Status {
+  return run_after_change([&]() -> Status {
     top_.erase();
     return {};
   });
@@ -45,7 +48,7 @@ void LiveFilter::find_top(const KeySource& for_each_key) {
     return;
   }
   change_by([&] {
-    return write_after_change([&]() -> Status {
+    return run_after_change([&]() -> Status {
       CUCKOO_TRY(erase_top());
       CUCKOO_TRY(load_top());
       Status status;

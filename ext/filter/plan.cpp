@@ -92,6 +92,8 @@ class FilterPlans {
 
   FilterKind kind() const noexcept { return kind_; }
   std::string options_text() const;
+  // Returns true if the options say growth = off.
+  bool only_fixed() const noexcept { return unknown_ != Unknown::kNothing; }
   const segments::FilterPlan& growing() const noexcept { return growing_; }
   const segments::FilterPlan& fixed() const noexcept { return fixed_; }
   uint64_t disk_bytes(const segments::FilterPlan& plan) const noexcept {
@@ -149,7 +151,8 @@ constexpr Column<FilterPlans> kPlanColumns[] = {
     {"disk_bytes_growth_on INTEGER",
      [](FilterPlans& row) { return row.disk_bytes(row.growing()); }},
     {"disk_bytes_growth_off INTEGER", [](FilterPlans& row) { return row.disk_bytes(row.fixed()); }},
-    {"image_bytes INTEGER", [](FilterPlans& row) { return row.growing().image_bytes; }},
+    {"image_bytes INTEGER",
+     [](FilterPlans& row) { return (row.only_fixed() ? row.fixed() : row.growing()).image_bytes; }},
     {"capacity HIDDEN", [](FilterPlans& row) { return row.capacity(); }},
     {"fpr HIDDEN", [](FilterPlans& row) { return row.rate(); }},
     {"bytes HIDDEN"},
@@ -343,7 +346,7 @@ std::string FilterPlans::options_text() const {
   text += kind_ == FilterKind::kBlockedBloom    ? ", layout = blocked"
           : kind_ == FilterKind::kCountingBloom ? ", counting = on"
                                                 : "";
-  return unknown_ == Unknown::kNothing ? text : text + ", growth = off";
+  return only_fixed() ? text + ", growth = off" : text;
 }
 
 }  // namespace

@@ -6,9 +6,11 @@
 // were when they were asked.
 //
 // Invariants
-//   I1  a key that was just added is kept if its count is higher than that of a kept key.
-//   I2  memory is what the rows and the filter say, or has nothing. So forget() is called when
-//       the filter is read again, after a roll-back, and after any change but of one key.
+//   I1  a key that was just added is kept if its count is higher than that of a kept key. This may
+//       fail if a key of the same fingerprint as a kept one was removed, which lowers its count.
+//   I2  memory has the keys of the rows, or nothing, and counts that were right when they were
+//       asked. So forget() is called when the filter is read again, after a roll-back, and after
+//       any change but of one key.
 //   I3  the rows are not trusted: a place beyond n, or one without a key, is damage.
 #pragma once
 
@@ -49,12 +51,13 @@ class TopKeys {
 
  private:
   Status refuse(const std::string& key) const;
+  Result<Kept*> find_lowest(segments::FilterWindow& filter);
 
   FilterStore& store_;
   bool loaded_ = false;
   std::vector<Kept> kept_;                         // as many as the option says
   std::unordered_map<uint64_t, size_t> place_of_;  // a hash's
-  uint64_t least_ = 0;                             // no kept key has a lower count
+  uint64_t least_ = 0;                             // no count in kept_ was lower
 };
 
 template <class HashOf>

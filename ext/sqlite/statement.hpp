@@ -63,14 +63,12 @@ class Statement {
   Statement& bind(int index, double value) {
     return expect_bound(sqlite3_bind_double(statement_, index, value));
   }
-  // The bytes must live until reset().
+  // The bytes must live until reset(). No bytes are an empty BLOB, also at a null pointer.
   Statement& bind(int index, std::span<const std::byte> bytes) {
-    return expect_bound(
-        sqlite3_bind_blob64(statement_, index, bytes.data(), bytes.size(), SQLITE_STATIC));
+    return bind_blob(index, bytes, SQLITE_STATIC);
   }
   Statement& bind_copy(int index, std::span<const std::byte> bytes) {
-    return expect_bound(
-        sqlite3_bind_blob64(statement_, index, bytes.data(), bytes.size(), SQLITE_TRANSIENT));
+    return bind_blob(index, bytes, SQLITE_TRANSIENT);
   }
   Statement& bind_copy(int index, std::string_view text) {
     return expect_bound(bind_text_bytes(statement_, index, text));
@@ -146,6 +144,11 @@ class Statement {
   };
 
  private:
+  Statement& bind_blob(int index, std::span<const std::byte> bytes, sqlite3_destructor_type copy) {
+    return expect_bound(
+        bytes.empty() ? sqlite3_bind_zeroblob(statement_, index, 0)
+                      : sqlite3_bind_blob64(statement_, index, bytes.data(), bytes.size(), copy));
+  }
   // Steps again if the first step failed because of lowered limits. If the schema has changed, the
   // first step prepares the statement anew, and the application may have lowered the limits since
   // the constructor.
