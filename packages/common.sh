@@ -10,10 +10,11 @@ version=$(sed -nE 's/.*kVersion\[\] = "(.*)";/\1/p' ext/version.hpp)
 }
 
 # As npm calls them. How others call the same processor:
-platforms=(linux-x64 linux-arm64 linux-x64-musl win32-x64 darwin-arm64 darwin-x64)
+platforms=(linux-x64 linux-arm64 linux-x64-musl linux-arm64-musl win32-x64 darwin-arm64
+  darwin-x64)
 declare -A debian_arch=([linux-x64]=amd64 [linux-arm64]=arm64)  # others have no Debian packages
 declare -A machine=([linux-x64]=x86_64 [linux-arm64]=aarch64 [linux-x64-musl]=x86_64
-  [win32-x64]=x86_64 [darwin-arm64]=arm64 [darwin-x64]=x86_64)
+  [linux-arm64-musl]=aarch64 [win32-x64]=x86_64 [darwin-arm64]=arm64 [darwin-x64]=x86_64)
 
 # What build.sh is told: platforms, and what is for any.
 targets=("${platforms[@]}" wasm reader amalgamation crate go)
