@@ -42,7 +42,6 @@ void LiveFilter::finish_create() {
 
 void LiveFilter::set_filter(std::unique_ptr<segments::FilterWindow> filter) noexcept {
   filter_ = std::move(filter);
-  top_.forget();
   ++filters_made_;
   adopt_options();
 }
@@ -481,7 +480,6 @@ void LiveFilter::commit() noexcept {
 
 void LiveFilter::undo_transaction() noexcept {
   if (filter_ != nullptr) {
-    top_.forget();
     filter_->forget();
     filter_->committed();  // so that the next transaction starts afresh
   }
@@ -490,7 +488,6 @@ void LiveFilter::undo_transaction() noexcept {
 
 void LiveFilter::undo_to(int) noexcept {
   parts_.forget();
-  top_.forget();
   if (filter_ != nullptr) {
     filter_->forget();
   }

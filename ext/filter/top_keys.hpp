@@ -9,8 +9,8 @@
 //   I1  a key that was just added is kept if its count is higher than that of a kept key. This may
 //       fail if a key of the same fingerprint as a kept one was removed, which lowers its count.
 //   I2  memory has the keys of the rows, or nothing, and counts that were right when they were
-//       asked. So forget() is called when the filter is read again, after a roll-back, and after
-//       any change but of one key.
+//       asked. So forget() is called when the filter is read again, as it is after each roll-back,
+//       and at any change but of one key.
 //   I3  the rows are not trusted: a place beyond n, or one without a key, is damage.
 #pragma once
 
