@@ -229,7 +229,7 @@ class Life {
     if (multiset() && !counts_.empty()) {
       const auto at = some_present();
       const uint64_t copies =
-          1 + random(std::min<uint64_t>(at->second, random(8) == 0 ? kEnd : 12));
+          1 + random(std::min<uint64_t>(at->second, random(8) == 0 ? kMostCopies : 12));
       if (copies == 1) {
         ASSERT_TRUE(must(writer().remove(at->first))) << "S6";
       } else {
