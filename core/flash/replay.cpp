@@ -60,7 +60,7 @@ class ChangeOrder {
   uint64_t drops_begin_ = 0;
   uint64_t drops_end_ = 0;
   uint64_t value_bytes_ = 0;
-  uint64_t value_end_ = 0;  // of what was taken
+  uint64_t value_end_ = 0;  // where its next part begins
 };
 
 }  // namespace
