@@ -15,7 +15,7 @@ set filter_kinds {
   window   {cuckoo_filter(k, capacity = 500, fingerprint_bits = 32, generations = 3, seed = 1)}
   murmur   {bloom_filter(k TEXT, capacity = 900, fpr = 1e-8, hash = murmur2, seed = 1)}
 }
-set multiset_kinds {cuckoo exact counting}
+set multiset_kinds {cuckoo exact counting top}
 
 set numbers {
     CREATE TABLE n(i INTEGER PRIMARY KEY);
@@ -23,7 +23,7 @@ set numbers {
       INSERT INTO n SELECT i FROM c;
 }
 
-proc filter_base {kind definition} {
+proc filter_base {kind definition {more {}}} {
   set with_hashes [expr {$kind in {exact murmur} ? "" : ", 'hashes'"}]
   set image [expr {$kind eq "window" ? "SELECT NULL" : "SELECT filter_export('other'$with_hashes)"}]
   base $kind "
@@ -37,6 +37,7 @@ proc filter_base {kind definition} {
     INSERT INTO mirror(k) SELECT i FROM n WHERE i <= 490;
     INSERT INTO other SELECT i FROM n WHERE i BETWEEN 800 AND 820;
     CREATE TABLE images AS $image AS image;
+    $more
     COMMIT;"
 }
 
@@ -309,6 +310,49 @@ proc unique_command_steps {} {
     BEGIN {} {INSERT INTO seen(seen) VALUES ('clear')} {DELETE FROM mirror} \
     {INSERT OR IGNORE INTO seen VALUES (7), (7)} {INSERT INTO mirror VALUES (7)} ROLLBACK {}]
 }
+
+# --- filters with top ----------------------------------------------------------------------------
+# The base, with keys that came more often: 1 four times, 2 five times, 3 six times. A key that is
+# removed stays above all that are not listed, so the list has the highest counts of the mirror.
+
+proc top_base {} {
+  filter_base top {cuckoo_filter(k, capacity = 500, fingerprint_bits = 32, seed = 1, top = 3)} {
+    INSERT INTO seen(k, count) VALUES (1, 3), (2, 4), (3, 5);
+    INSERT INTO mirror(k) VALUES (1), (1), (1), (2), (2), (2), (2), (3), (3), (3), (3), (3);
+  }
+}
+
+proc top_common {} {
+  set common [filter_common top]
+  dict lappend common -compare \
+    {SELECT count FROM filter_top('seen')} \
+    {SELECT count(*) AS c FROM mirror GROUP BY k ORDER BY c DESC LIMIT 3} \
+    {SELECT count(*) FROM filter_top('seen') t
+      WHERE t.count <> (SELECT count(*) FROM mirror m WHERE m.k = t.key)} {SELECT 0}
+  return $common
+}
+
+set top_steps [list BEGIN {} \
+    {INSERT INTO seen SELECT i FROM n WHERE i BETWEEN 600 AND 640} \
+    {INSERT INTO mirror(k) SELECT i FROM n WHERE i BETWEEN 600 AND 640} \
+    {INSERT INTO seen(k, count) VALUES (710, 8)} \
+    {INSERT INTO mirror(k) SELECT 710 FROM n WHERE i <= 8} \
+    {SAVEPOINT a} {} \
+    {INSERT INTO seen(k, count) VALUES (720, 20), (730, 30)} \
+    {INSERT INTO mirror(k) SELECT 720 FROM n WHERE i <= 20;
+     INSERT INTO mirror(k) SELECT 730 FROM n WHERE i <= 30} \
+    {DELETE FROM seen WHERE k IN (2, 3)} [remove_from_mirror "k IN (2, 3)"] \
+    {ROLLBACK TO a} {} \
+    {SELECT sum(count) FROM filter_top('seen')} {} \
+    {UPDATE seen SET k = 740 WHERE k = 10} \
+    {UPDATE mirror SET k = 740 WHERE rowid = (SELECT min(rowid) FROM mirror WHERE k = 10)} \
+    {DELETE FROM seen WHERE k = 3} [remove_from_mirror "k = 3"] \
+    {RELEASE a} {} COMMIT {} \
+    {INSERT INTO seen(seen) VALUES ('rebuild')} {} \
+    {INSERT INTO seen(k, count) VALUES (4, 9)} {INSERT INTO mirror(k) SELECT 4 FROM n WHERE i <= 9} \
+    BEGIN {} {INSERT INTO seen(seen) VALUES ('clear')} {DELETE FROM mirror} \
+    {INSERT INTO seen VALUES (7), (7)} {INSERT INTO mirror(k) VALUES (7), (7)} ROLLBACK {} \
+    {INSERT INTO seen(seen) VALUES ('clear')} {DELETE FROM mirror}]
 
 # Aggregates: what they make is asked at once; nothing is stored.
 set aggregate_steps {
