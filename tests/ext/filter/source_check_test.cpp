@@ -124,7 +124,7 @@ TEST_P(SourceCheckOfTriggers, a_newer_trigger_never_makes_a_value_missing) {
   }
 }
 
-// What docs/filters.md warns of: the statement ends before the filter's trigger has seen the row.
+// What docs/following.md warns of: the statement ends before the filter's trigger has seen the row.
 TEST_P(SourceCheckOfTriggers, finds_what_raise_ignore_kept_from_the_filter) {
   db.run("CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT); INSERT INTO t(a) VALUES ('x')");
   create(", triggers = on");
