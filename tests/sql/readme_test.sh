@@ -188,31 +188,50 @@ lines=$(wc -l <"$root/README.md")
 
 # --- links
 
-prose() {  # prose file: without what is fenced off
-  awk '/^```/ { inside = !inside; next } !inside' "$1"
+# Of all documents, without what is fenced off: "anchor file#heading", as GitHub makes them, and
+# "link document link file#heading".
+read_links() {
+  awk -v root="$root/" '
+    function target(link,   file, parts, count, kept, i, path) {
+      file = link; sub(/#.*/, "", file)
+      count = split(file == "" ? document : folder file, parts, "/")
+      for (i = 1; i <= count; ++i) {
+        if (parts[i] == "..") --kept
+        else if (parts[i] != "." && parts[i] != "") stack[++kept] = parts[i]
+      }
+      for (i = 1; i <= kept; ++i) path = path (i > 1 ? "/" : "") stack[i]
+      return path substr(link, length(file) + 1)
+    }
+    FNR == 1 { inside = 0; document = substr(FILENAME, length(root) + 1); folder = document
+      sub(/[^\/]*$/, "", folder) }
+    /^```/ { inside = !inside; next }
+    inside { next }
+    /^#+ / { heading = tolower($0); sub(/^#+ +/, "", heading)
+      gsub(/[^a-z0-9 _-]/, "", heading); gsub(/ /, "-", heading)
+      print "anchor", document "#" heading }
+    { for (line = $0; match(line, /\]\([^) ]+/); line = substr(line, RSTART + RLENGTH)) {
+        link = substr(line, RSTART + 2, RLENGTH - 2)
+        if (link !~ /^https?:/) print "link", document, link, target(link) } }
+  ' "${documents[@]/#/$root/}"
 }
-anchors() {  # anchors file: of its headings, as GitHub makes them
-  prose "$1" | sed -nE 's/^#+ +//p' | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'
-}
+read_links >links
+declare -A anchors linked
+while read -r _ anchor; do
+  anchors[$anchor]=1
+done < <(grep '^anchor ' links)
 links=0
-: >linked
+while read -r _ document link target; do
+  links=$((links + 1))
+  file=${target%%#*}
+  [ "$file" = "$document" ] || linked[$file]=1
+  if [ ! -e "$root/$file" ]; then
+    fail "$document: link to $link"
+  elif [ "$file" != "$target" ] && [ -z "${anchors[$target]-}" ]; then
+    fail "$document: link to $link, no such heading"
+  fi
+done < <(grep '^link ' links)
 for document in "${documents[@]}"; do
-  while IFS= read -r link; do
-    links=$((links + 1))
-    file=${link%%#*} anchor=
-    [ "$file" = "$link" ] || anchor=${link#*#}
-    target=$(realpath -m --relative-to="$root" "$root/$(dirname "$document")/$file")
-    [ -n "$file" ] || target=$document
-    [ "$target" = "$document" ] || printf '%s\n' "$target" >>linked
-    if [ ! -e "$root/$target" ]; then
-      fail "$document: link to $link"
-    elif [ -n "$anchor" ] && ! anchors "$root/$target" | grep -qx -- "$anchor"; then
-      fail "$document: link to $link, no such heading"
-    fi
-  done < <(prose "$root/$document" | grep -oE '\]\([^) ]+' | cut -c3- | grep -v '^https\?:' || true)
-done
-for document in "${documents[@]}"; do
-  [ "$document" = README.md ] || grep -qx -- "$document" linked ||
+  [ "$document" = README.md ] || [ -n "${linked[$document]-}" ] ||
     fail "$document: no document points to it"
 done
 
@@ -220,14 +239,27 @@ done
 
 # A path that one of them names is there; "*" stands for several. A function `name()` or `Class::name()`
 # occurs in a file that its paragraph, list item or row names. A class or constant `LikeThis`,
-# `kLikeThis` occurs in core/ or ext/.
-paragraphs() {  # paragraphs file: of its prose, one a line
-  prose "$1" | awk '
-    /^(#|\|)/ || /^ *([-*]|[0-9]+\.) / || !NF { if (text != "") print text; text = "" }
+# `kLikeThis` occurs in core/, ext/ or tests/.
+
+# "path …|function …|text" of each paragraph of prose in a file that names a function
+read_paragraphs() {
+  awk '
+    function show(   rest, word, paths, names) {
+      for (rest = text; match(rest, /`[^`]*`/); rest = substr(rest, RSTART + RLENGTH)) {
+        word = substr(rest, RSTART + 1, RLENGTH - 2)
+        if (word ~ /^[A-Za-z_][A-Za-z0-9_:]*\(\)$/) names = names " " substr(word, 1, length(word) - 2)
+        else if (word ~ /\//) { gsub(/[|]/, " ", word); paths = paths " " word }
+      }
+      if (names != "") { gsub(/[|]/, " ", text); print paths "|" names "|" text }
+      text = ""
+    }
+    /^```/ { inside = !inside; next }
+    inside { next }
+    /^(#|\|)/ || /^ *([-*]|[0-9]+\.) / || !NF { show() }
     { text = text " " $0 }
-    /^(#|\|)/ { print text; text = "" }
-    END { if (text != "") print text }
-  '
+    /^(#|\|)/ { show() }
+    END { show() }
+  ' "$1"
 }
 has_function() {  # has_function name file …: one of the files has it, and its class
   local name=$1 function=${1##*::} class=
@@ -246,24 +278,29 @@ paths=0 functions=0 classes=0
 for document in docs/TOUR.md docs/CHANGING.md; do
   while IFS= read -r path; do
     paths=$((paths + 1))
-    (cd "$root" && compgen -G "$path" >/dev/null) || fail "$document: there is no $path"
+    compgen -G "$root/$path" >/dev/null || fail "$document: there is no $path"
   done < <(grep -oE '(^|[^A-Za-z0-9_./-])(core|ext|tests|docs|packages|sql|\.ci)/[A-Za-z0-9_.*/-]*' \
     "$root/$document" | sed -E 's/^[^a-z.]//; s/[.]+$//' | LC_ALL=C sort -u)
-  while IFS= read -r paragraph; do
-    mapfile -t files < <(grep -oE $'\140[^\140]*/[^\140]*\140' <<<"$paragraph" | tr -d '\140' |
-      (cd "$root" && while IFS= read -r path; do compgen -G "$path" || true; done) |
-      sed "s|^|$root/|")
-    while IFS= read -r name; do
+  while IFS='|' read -r patterns names text; do
+    files=()
+    read -ra patterns <<<"$patterns"
+    for pattern in "${patterns[@]}"; do
+      for file in "$root"/$pattern; do
+        files+=("$file")
+      done
+    done
+    for name in $names; do
       functions=$((functions + 1))
       has_function "$name" "${files[@]}" ||
-        fail "$document: none of the files that stand with $name() has it:$(cut -c1-60 <<<"$paragraph")…"
-    done < <(grep -oE $'\140[A-Za-z_][A-Za-z0-9_:]*\\(\\)\140' <<<"$paragraph" | tr -d '\140()' || true)
-  done < <(paragraphs "$root/$document")
+        fail "$document: none of the files that stand with $name() has it:${text:0:60}…"
+    done
+  done < <(read_paragraphs "$root/$document")
+  grep -oE $'\140(k?[A-Z][a-z0-9]+)+\140' "$root/$document" | tr -d '\140' | LC_ALL=C sort -u >named
   while IFS= read -r name; do
-    classes=$((classes + 1))
-    grep -rqw -- "$name" "$root/core" "$root/ext" "$root/tests" ||
-      fail "$document: no source has $name"
-  done < <(grep -oE $'\140(k?[A-Z][a-z0-9]+)+\140' "$root/$document" | tr -d '\140' | LC_ALL=C sort -u)
+    fail "$document: no source has $name"
+  done < <(cd "$root" && grep -rhowF -f "$work_dir/named" core ext tests | LC_ALL=C sort -u |
+    LC_ALL=C comm -23 "$work_dir/named" -)
+  classes=$((classes + $(wc -l <named)))
 done
 [ "$((paths * functions * classes))" -gt 0 ] ||
   fail "the tour names $paths paths, $functions functions and $classes classes"
