@@ -70,7 +70,8 @@ Status BlockSums::read(const Blocks& blocks, uint64_t number, uint64_t runs, uin
       at += sizeof sum;
     }
   }
-  page_count_ = pages_.size() - static_cast<uint64_t>(std::ranges::count(pages_, Sum{0}));
+  page_count_ =
+      pages_.size() - static_cast<uint64_t>(std::count(pages_.begin(), pages_.end(), Sum{0}));
   return {};
 }
 

@@ -36,7 +36,9 @@ bool ChangesApplier::cover_all(const HashRanges& ranges) noexcept {
 }
 
 bool ChangesApplier::cover(const HashRanges& ranges, uint64_t hash) noexcept {
-  const auto range = std::ranges::lower_bound(ranges, hash, {}, &HashRange::last);
+  const auto range =
+      std::lower_bound(ranges.begin(), ranges.end(), hash,
+                       [](const HashRange& one, uint64_t wanted) { return one.last < wanted; });
   return range != ranges.end() && range->first <= hash;
 }
 

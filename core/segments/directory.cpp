@@ -204,8 +204,8 @@ Status Directory::check() const {
     before = i;
     ++linked;
   }
-  const auto with_entries =
-      std::ranges::count_if(leaves_, [](const Leaf& leaf) { return !leaf.pending.empty(); });
+  const auto with_entries = std::count_if(leaves_.begin(), leaves_.end(),
+                                          [](const Leaf& leaf) { return !leaf.pending.empty(); });
   return entries == pending_ && before == last_ && linked == static_cast<size_t>(with_entries)
              ? Status()
              : corrupt("the directory: " + std::to_string(pending_) +
@@ -300,7 +300,8 @@ uint64_t Directory::pages_hash() const noexcept {
 }
 
 uint64_t Directory::stored_pages() const noexcept {
-  return page_hashes_.size() - static_cast<uint64_t>(std::ranges::count(page_hashes_, uint64_t{0}));
+  return page_hashes_.size() -
+         static_cast<uint64_t>(std::count(page_hashes_.begin(), page_hashes_.end(), uint64_t{0}));
 }
 
 // Pages come in ascending order.

@@ -30,7 +30,9 @@ void EntryList::clear() noexcept {
 }
 
 bool EntryList::begins_with(const EntryList& other, size_t count) const noexcept {
-  if (size() < count || !std::ranges::equal(entries().first(count), other.entries().first(count))) {
+  if (size() < count ||
+      !std::equal(other.entries().begin(), other.entries().begin() + static_cast<ptrdiff_t>(count),
+                  entries().begin())) {
     return false;
   }
   Copies copies(more());

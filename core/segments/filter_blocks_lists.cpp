@@ -125,7 +125,7 @@ void FilterBlocks::note_uncounted(size_t index) {
       return noted >= directory_.size() ||
              directory_.leaf(noted).counted == directory_.leaf(noted).pending.size();
     });
-    std::ranges::sort(uncounted_);
+    std::sort(uncounted_.begin(), uncounted_.end());
     uncounted_.erase(std::unique(uncounted_.begin(), uncounted_.end()), uncounted_.end());
   }
   uncounted_.push_back(index);

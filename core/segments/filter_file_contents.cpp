@@ -109,14 +109,16 @@ Result<HashReader> FilterFile::hash_reader() {
     const size_t index = blocks_.directory().leaf_of(from);
     const Directory::Leaf& leaf = blocks_.directory().leaf(index);
     if (FilterBlocks::filled(leaf)) {
-      CUCKOO_TRY(blocks_.visit_segment(
-          FilterBlocks::Lists::kAsTheyAre, index,
-          [&](const Segment& segment, const EntryList& list) -> Status {
-            CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries,
-                                    segment.merged(blocks_.storage(), list));
-            std::ranges::transform(entries, std::back_inserter(hashes), &NetHash::hash);
-            return {};
-          }));
+      CUCKOO_TRY(
+          blocks_.visit_segment(FilterBlocks::Lists::kAsTheyAre, index,
+                                [&](const Segment& segment, const EntryList& list) -> Status {
+                                  CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries,
+                                                          segment.merged(blocks_.storage(), list));
+                                  for (const NetHash& entry : entries) {
+                                    hashes.push_back(entry.hash);
+                                  }
+                                  return {};
+                                }));
     }
     return last_hash_of(leaf.prefix, leaf.depth) + 1;  // 0 after the last leaf
   });

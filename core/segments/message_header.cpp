@@ -267,7 +267,7 @@ Status check_frame(std::span<const std::byte> bytes, uint64_t size) {
   constexpr size_t kLeast = kMessageHeaderBytes + kImageCrcBytes;
   if (bytes.size() >= sizeof kMessageMagic) {
     const auto magic = load_le<uint32_t>(bytes.data());
-    if (std::ranges::find(kOldMagics, magic) != std::end(kOldMagics)) {
+    if (std::find(std::begin(kOldMagics), std::end(kOldMagics), magic) != std::end(kOldMagics)) {
       return corrupt("image or changes made by a version before the first release: make them anew");
     }
     if (magic == kWindowMagic) {

@@ -66,7 +66,7 @@ MessageWriter::MessageWriter(const MessageHeader& header, uint64_t limit,
   }
   header_.pieces = header_.hash_count = 0;
   bytes_.resize(kMessageHeaderBytes + entries.size());
-  std::ranges::copy(entries, bytes_.begin() + kMessageHeaderBytes);
+  std::copy(entries.begin(), entries.end(), bytes_.begin() + kMessageHeaderBytes);
   if (header.from) {
     bytes_.resize(bytes_.size() + kImageCrcBytes);
     store_le(&bytes_[bytes_.size() - kImageCrcBytes], crc32c(entries));

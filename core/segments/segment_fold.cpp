@@ -55,8 +55,9 @@ uint64_t digest_of(const Filter& filter, uint64_t hash) noexcept {
 
 // Returns how many adds of one occurrence begin at that entry of the list, before `end`.
 size_t single_adds(const EntryList& list, size_t first, size_t end) noexcept {
-  const auto more = std::ranges::lower_bound(list.more(), first, {},
-                                             [](const MoreCopies& one) { return one.at; });
+  const auto more =
+      std::lower_bound(list.more().begin(), list.more().end(), first,
+                       [](const MoreCopies& one, size_t wanted) { return one.at < wanted; });
   if (more != list.more().end()) {
     end = std::min(end, more->at);
   }
@@ -264,8 +265,8 @@ uint64_t Segment::add_singles(std::span<const uint64_t> hashes) {
   }
   const std::span<uint64_t> rests =
       hashes.size() > kFew ? std::span<uint64_t>(many) : std::span(few).first(hashes.size());
-  std::ranges::transform(hashes, rests.begin(),
-                         [this](uint64_t hash) { return hash << header_.depth; });
+  std::transform(hashes.begin(), hashes.end(), rests.begin(),
+                 [this](uint64_t hash) { return hash << header_.depth; });
   const uint64_t present = filter_->insert_batch(rests, ahead_.digest);
   ahead_.items += hashes.size() - (options_->multiset() ? 0 : present);
   ahead_.dead += present;
@@ -359,15 +360,16 @@ uint64_t Segment::apply(const EntryList& list, size_t end, const Applying& how) 
 uint64_t Segment::count_rest(const EntryList& list, size_t end) const {
   const LargeVector<uint64_t> hashes = different_hashes(
       list.entries().subspan(applied_, end - applied_), options_->width, header_.depth);
-  return static_cast<uint64_t>(std::ranges::count_if(
-      hashes, [this](uint64_t hash) { return probe(hash) != Answer::kPresent; }));
+  return static_cast<uint64_t>(std::count_if(hashes.begin(), hashes.end(), [this](uint64_t hash) {
+    return probe(hash) != Answer::kPresent;
+  }));
 }
 
 bool Segment::outgrows(std::span<const NetHash> sums) const noexcept {
   constexpr uint64_t kLong = 8;  // an eighth of the capacity
   const uint64_t folded = filter_->traits().slot_per_item ? header_.occupied : 0;
   return sums.size() >= header_.capacity / kLong && folded + sums.size() > header_.capacity &&
-         std::ranges::all_of(sums, [](const NetHash& sum) { return sum.net > 0; });
+         std::all_of(sums.begin(), sums.end(), [](const NetHash& sum) { return sum.net > 0; });
 }
 
 // --- folding -------------------------------------------------------------------------------------

@@ -52,8 +52,9 @@ void FilterStore::read_top(const TopVisitor& visit) {
     const char* const end = name.data() + name.size();
     uint64_t place = UINT64_MAX;
     const auto parsed = std::from_chars(number, end, place);
-    const bool valid = parsed.ec == std::errc() && parsed.ptr == end &&
-                       std::to_string(place) == std::string_view(number, end);
+    const bool valid =
+        parsed.ec == std::errc() && parsed.ptr == end &&
+        std::to_string(place) == std::string_view(number, static_cast<size_t>(end - number));
     visit(name, valid ? place : UINT64_MAX, key_of(select.value(1), Affinity::kNone, buffer));
   }
 }

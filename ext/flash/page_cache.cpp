@@ -15,7 +15,8 @@ void* FlashPageMemory::take() {
   }
   if (left_ == 0) {
     const size_t pages = std::max(kLeastPages, std::min(taken_, kMostBytes / page_bytes_));
-    blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(pages * page_bytes_));
+    // Not make_unique(), which writes zeros.
+    blocks_.push_back(std::unique_ptr<std::byte[]>(new std::byte[pages * page_bytes_]));
     next_ = blocks_.back().get();
     left_ = pages;
     prefer_large_pages(next_, pages * page_bytes_);

@@ -2,11 +2,11 @@
 // inside can be drawn.
 //
 // A filter here is one segment, as in a table, that stays in memory; each call that adds or removes
-// folds at its end, so that an insert is seen where it ends up. With the options, seed and keys of a
-// table of one segment it has the table's contents.
+// folds at its end, so that an insert is seen where it ends up. With the options, seed and keys of
+// a table of one segment it has the table's contents.
 //
-// Answers are as packages/wasm/answer.hpp says. Handles come from …_new(), 0 when it was refused; rings stay as long as the page. Texts are
-// UTF-8.
+// Answers are as packages/wasm/answer.hpp says. Handles come from …_new(), 0 when it was refused.
+// Texts are UTF-8.
 #include <emscripten.h>
 
 #include <algorithm>
@@ -120,7 +120,7 @@ class DrawnFilter {
   // Folds the list; where that is too much, it makes a larger segment of all.
   Status settle() {
     const segments::EntryList list = std::exchange(list_, {});
-    CUCKOO_TRY(segment_->apply(list, list.size(), {.stored = false}).take_status());
+    segment_->apply(list, list.size(), {.stored = false});
     if (!segment_->outgrew()) {
       CUCKOO_ASSIGN_OR_RETURN(
           const std::vector<segments::NetHash> sums,
@@ -309,6 +309,19 @@ EMSCRIPTEN_KEEPALIVE const char* filter_ask(DrawnFilter* drawn, const char* key)
   return answer(std::string("{\"present\":") + (drawn->contains(hash) ? "1," : "0,") + read + "}");
 }
 
+// {"other": the other bucket of a fingerprint that may stand in this one, "sum": of both buckets,
+// modulo their number}. The sum follows from the fingerprint alone.
+EMSCRIPTEN_KEEPALIVE const char* filter_other(DrawnFilter* drawn, int bucket, int fingerprint) {
+  const CuckooFilter* const cuckoo = drawn->cuckoo();
+  if (cuckoo == nullptr) {
+    return refusal(invalid("a Bloom filter has no buckets"));
+  }
+  const auto value = static_cast<uint64_t>(fingerprint);
+  return answer(
+      "{\"other\":" + std::to_string(cuckoo->alternate(static_cast<uint64_t>(bucket), value)) +
+      ",\"sum\":" + std::to_string(cuckoo->alternate(0, value)) + "}");
+}
+
 // How many of "stranger 0" … are taken for members.
 EMSCRIPTEN_KEEPALIVE int filter_strangers(DrawnFilter* drawn, int count) {
   int found = 0;
@@ -356,6 +369,8 @@ EMSCRIPTEN_KEEPALIVE DrawnRing* ring_new(int algorithm, int vnodes, double seed)
   Result<std::shared_ptr<HashRing>> ring = HashRing::make(options);
   return ring.ok() ? new DrawnRing{ring.value()} : nullptr;
 }
+
+EMSCRIPTEN_KEEPALIVE void ring_delete(DrawnRing* drawn) { delete drawn; }
 
 // A node that is there gets the weight. {"id": …}
 EMSCRIPTEN_KEEPALIVE const char* ring_put(DrawnRing* drawn, const char* name, double weight) {

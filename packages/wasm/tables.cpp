@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,13 +55,14 @@ std::string segment_text(const segments::Directory::Leaf& leaf) {
   return "{\"prefix\":" + std::to_string(prefix) + field("depth", leaf.depth) +
          field("number", header.number) + field("capacity", header.capacity) +
          field("items", header.items) + field("overflow", header.overflow_items) +
-         field("run_entries", header.run_entries) + field("pending", leaf.pending.size()) + "}";
+         field("run_entries", header.run_entries) + field("pending", leaf.pending.size()) +
+         field("from", leaf.pending.empty() ? 0 : leaf.first_pending) + "}";
 }
 
 // Read from the shadow table, as a connection that opens the filter reads them.
 Result<std::string> segments_text(LiveFilter& table) {
   const FilterOptions options = table.filter().options();
-  segments::FilterBlocks blocks(options, segments::Blocks(table.store(), table.seed()));
+  segments::FilterBlocks blocks(options, segments::Blocks(table.store(), options.block_seed()));
   CUCKOO_TRY(blocks.follow(false));
   const segments::Directory& directory = blocks.directory();
   std::vector<size_t> leaves;
@@ -70,7 +72,8 @@ Result<std::string> segments_text(LiveFilter& table) {
   return "{\"segments\":" +
          list(leaves, [&](size_t leaf) { return segment_text(directory.leaf(leaf)); }) +
          field("most_keys", blocks.limits().keys) + field("turn", blocks.turn_entries()) +
-         field("pending", directory.pending_entries()) + "}";
+         field("pending", directory.pending_entries()) +
+         field("position", blocks.log().position()) + "}";
 }
 
 std::string index_text(const SlotCache& cache) {
@@ -84,6 +87,30 @@ std::string index_text(const SlotCache& cache) {
          field("hashes", cache.options().hashes) + field("stash", cache.stash_size()) +
          field("moves", cache.relocations()) + field("expansions", cache.expansions()) +
          ",\"load\":" + number(cache.load_factor()) + ",\"slots\":[" + slots + "]}";
+}
+
+// Of the block of data to collect next, there may be none, and of each block.
+std::string blocks_text(const FlashStore& store) {
+  const FlashBlocks& blocks = store.blocks();
+  const FlashGeometry& geometry = store.geometry();
+  std::vector<uint32_t> numbers(geometry.blocks);
+  std::iota(numbers.begin(), numbers.end(), 0U);
+  const uint32_t victim =
+      blocks.pick_victim(store.streams(), geometry.units_per_block(), store.next_lsn());
+  return "{\"victim\":" + (victim == kNoBlock ? "-1" : std::to_string(victim)) +
+         field("unit", geometry.program_unit_bytes) +
+         field("room", geometry.units_per_block() - kFlashHeaderUnits) + ",\"blocks\":" +
+         list(numbers,
+              [&](uint32_t number) {
+                const FlashBlock block = blocks.at(number);
+                const bool open =
+                    store.streams().write_to(number) || blocks.in_tail(number, store.streams());
+                return "{\"data\":" + std::string(block.kind == FlashBlockKind::kData ? "1" : "0") +
+                       field("open", open ? 1 : 0) + field("erases", block.erase_count) +
+                       field("live", block.live_units) +
+                       field("age", store.next_lsn() - block.newest_lsn + 1) + "}";
+              }) +
+         "}";
 }
 
 Result<std::string> key_text(LiveFlash& table, std::string_view key) {
@@ -110,7 +137,8 @@ extern "C" {
 
 // {"segments": [{"prefix", of "depth" bits, "number", "capacity", "items" and "overflow" of what is
 // folded, "run_entries", "pending"}, …], "most_keys" of a segment that can be split, "turn": after
-// so many entries a segment is folded, "pending" of all}
+// so many entries a segment is folded, "pending" of all, "position" of the log's end}. "from": the
+// position in the log of the oldest entry that pends.
 EMSCRIPTEN_KEEPALIVE const char* filter_segments(sqlite3* db, const char* name) {
   return answer_of<LiveFilter>(db, name, segments_text);
 }
@@ -122,6 +150,14 @@ EMSCRIPTEN_KEEPALIVE const char* flash_index(sqlite3* db, const char* name) {
   return answer_of<LiveFlash>(db, name, [](LiveFlash& table) -> Result<std::string> {
     return index_text(table.flash().index().own());
   });
+}
+
+// {"victim": the block that would be collected now, or -1, "unit": bytes, "room": units of a block
+// for records, "blocks": [{"data" is in it, a stream or the tail has it "open", "erases", "live"
+// units, "age" of its newest record in log sequence numbers}, …]}
+EMSCRIPTEN_KEEPALIVE const char* flash_blocks(sqlite3* db, const char* name) {
+  return answer_of<LiveFlash>(
+      db, name, [](LiveFlash& table) -> Result<std::string> { return blocks_text(table.flash()); });
 }
 
 // {"hash" of a text as a key, its "buckets", "position" and "sector" of its record}; position 0: it
