@@ -104,6 +104,10 @@ for file in "${core[@]}" "${ext[@]}"; do
 done
 violations_in "only core/library includes <cuckoo/...>" "${include}cuckoo/" "${private[@]}"
 violations_in "ext must not include tests" "${include}([^>\"]*/)?tests/" "${ext[@]}"
+# Debian's Emscripten has LLVM's C++ library of version 13, and CI has no Emscripten.
+violations_in "the C++ library for WebAssembly lacks it" \
+  'std::(ranges::(s[^i]|[^s])[a-z_]*\(|(ranges::)?views::|make_unique_for_overwrite|format\()' \
+  "${core[@]}" "${ext[@]}"
 violations_in "paths in #include start at the root of the repository" "${include}\\.\\.?/" \
   "${sources[@]}"
 
