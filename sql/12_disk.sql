@@ -41,15 +41,15 @@ UNION ALL SELECT 'growth = off', round(disk_bytes / 1e6, 1) FROM filter_info('fi
 -- The filters themselves, without a log: bits per key at each rate. A filter is made for its
 -- capacity, even if it is empty, so empty images show its size. Counting takes four times as many
 -- bits as standard. No aggregate makes a blocked image, so that layout needs a table for each
--- rate.
+-- rate: one of fixed size, as an image is.
 CREATE TABLE rates(fpr REAL PRIMARY KEY);
 INSERT INTO rates VALUES (0.25), (0.03), (0.01), (0.001), (0.0001), (1e-6);
-CREATE VIRTUAL TABLE b1 USING bloom_filter(capacity = 1e6, fpr = 0.25, layout = blocked);
-CREATE VIRTUAL TABLE b2 USING bloom_filter(capacity = 1e6, fpr = 0.03, layout = blocked);
-CREATE VIRTUAL TABLE b3 USING bloom_filter(capacity = 1e6, fpr = 0.01, layout = blocked);
-CREATE VIRTUAL TABLE b4 USING bloom_filter(capacity = 1e6, fpr = 0.001, layout = blocked);
-CREATE VIRTUAL TABLE b5 USING bloom_filter(capacity = 1e6, fpr = 0.0001, layout = blocked);
-CREATE VIRTUAL TABLE b6 USING bloom_filter(capacity = 1e6, fpr = 1e-6, layout = blocked);
+CREATE VIRTUAL TABLE b1 USING bloom_filter(capacity = 1e6, fpr = 0.25, layout = blocked, growth = off);
+CREATE VIRTUAL TABLE b2 USING bloom_filter(capacity = 1e6, fpr = 0.03, layout = blocked, growth = off);
+CREATE VIRTUAL TABLE b3 USING bloom_filter(capacity = 1e6, fpr = 0.01, layout = blocked, growth = off);
+CREATE VIRTUAL TABLE b4 USING bloom_filter(capacity = 1e6, fpr = 0.001, layout = blocked, growth = off);
+CREATE VIRTUAL TABLE b5 USING bloom_filter(capacity = 1e6, fpr = 0.0001, layout = blocked, growth = off);
+CREATE VIRTUAL TABLE b6 USING bloom_filter(capacity = 1e6, fpr = 1e-6, layout = blocked, growth = off);
 WITH empty AS (
   SELECT fpr, cuckoo_build(NULL, fpr, 1e6) AS cuckoo, bloom_build(NULL, fpr, 1e6) AS standard
   FROM rates GROUP BY fpr)
