@@ -1,4 +1,4 @@
-"""docs/clients.md's program for Flask: flask_client.py DIRECTORY
+"""docs/web.md's program for Flask: flask_client.py DIRECTORY
 
 It has no scenario: its statements are those of python_client.py.
 """

@@ -5,7 +5,7 @@ import { webChecks } from './web.mjs';
 
 function open(path) {
   const db = new DatabaseSync(path, { allowExtension: true, readBigInts: true });
-  db.loadExtension(extension);
+  db.loadExtension('cuckoo');
   return db;
 }
 

@@ -1,4 +1,4 @@
-"""docs/clients.md's origin and workers over HTTP: origin_client.py DIRECTORY
+"""docs/web.md's origin and workers over HTTP: origin_client.py DIRECTORY
 
 Each origin is tried with each worker, as they are in the document. What goes wrong between them is
 made here: programs are killed by SIGKILL, messages get lost on a road from the worker to the origin,

@@ -9,7 +9,7 @@ from scenario import *
 def connect(path=PATH):
     db = sqlite3.connect(path)
     db.enable_load_extension(True)
-    db.load_extension(EXTENSION)
+    db.load_extension("cuckoo")
     db.enable_load_extension(False)
     return db
 

@@ -71,7 +71,7 @@ write('config/application.rb', <<~RUBY)
   end
 RUBY
 write('config/database.yml', "development:\n  adapter: sqlite3\n  database: db/app.db\n")
-# The lines of docs/clients.md: first those of "ActiveRecord".
+# The lines of docs/clients.md, "ActiveRecord", then those of docs/web.md.
 write('config/initializers/cuckoo.rb', <<~'RUBY')
   require 'active_record/connection_adapters/sqlite3_adapter'
 

@@ -6,7 +6,7 @@ DOC = 'SELECT doc FROM kv WHERE name = ?'.freeze
 def connect(path = PATH)
   db = SQLite3::Database.new(path)
   db.enable_load_extension(true)
-  db.load_extension(ENV.fetch('CUCKOO_EXTENSION'))
+  db.load_extension('cuckoo')
   db.enable_load_extension(false)
   db
 end

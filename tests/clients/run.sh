@@ -30,7 +30,7 @@
 #                      transaction as it was
 #
 # DB Browser has no statements of its own, so it only edits cells. Nor have Flask and FastAPI: they
-# run the programs of docs/clients.md. sqlalchemy, node_sqlite and better_sqlite3 run theirs beside
+# run the programs of docs/web.md. sqlalchemy, node_sqlite and better_sqlite3 run theirs beside
 # the scenario. origin runs those that keep copies over HTTP, and kills them. rails writes and loads a
 # schema by Rails' tasks, and schema as newer Rails and Laravel do. luasql and unable are what can't
 # load an extension.
@@ -121,7 +121,7 @@ if [ -n "$uses_npm" ] && [ "$installed" != "${npm_packages[*]}" ]; then
   echo "${npm_packages[*]}" >build/clients/installed
 fi
 export CUCKOO_NODE_MODULES=$modules BUN_RUNTIME_TRANSPILER_CACHE_PATH=0 LC_ALL=C.UTF-8
-# The programs of docs/clients.md name the extension alone, as one that is installed.
+# The programs of docs/web.md name the extension alone, as one that is installed.
 LD_LIBRARY_PATH=$(dirname "$CUCKOO_EXTENSION")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 
@@ -178,11 +178,14 @@ run_client() {  # run_client CLIENT DIRECTORY
   esac
 }
 
-# Each line of the first block in the client's section of docs/clients.md must be in its program.
+# Each line of the first block in the client's section of its page must be in its program.
 # Prints those that are not.
 undocumented() {  # undocumented CLIENT
-  local heading program line
+  local heading program line page=docs/clients.md
   case $1 in
+    python) heading=Python program=python_client.py ;;
+    node_sqlite) heading=JavaScript program=node_sqlite_client.mjs ;;
+    ruby) heading=Ruby program=ruby_client.rb ;;
     go) heading=Go program=go_client.go ;;
     rust) heading=Rust program=rust_client.rs ;;
     r) heading=R program=r_client.R ;;
@@ -190,20 +193,20 @@ undocumented() {  # undocumented CLIENT
     php) heading=PHP program=php_client.php ;;
     sequel) heading=Sequel program=sequel_client.rb ;;
     active_record) heading=ActiveRecord program=active_record_client.rb ;;
-    rails) heading="Rails' structure.sql" program=rails_client.rb ;;
+    rails) heading="Rails' structure.sql" program=rails_client.rb page=docs/web.md ;;
     typeorm) heading=TypeORM program=typeorm_client.mjs ;;
     deno) heading=Deno program=deno_client.mjs ;;
     *) return 0 ;;
   esac
-  awk -v heading="### $heading" '
-    $0 == heading { section = 1; next }
+  awk -v heading="$heading" '
+    $0 == "## " heading || $0 == "### " heading { section = 1; next }
     section && /^##/ { exit }
     section && /^```/ { if (block) exit; block = 1; next }
     block
-  ' docs/clients.md >"$work/block"
-  [ -s "$work/block" ] || echo "docs/clients.md has no block below \"$heading\""
+  ' "$page" >"$work/block"
+  [ -s "$work/block" ] || echo "$page has no block below \"$heading\""
   while read -r line; do
-    grep -qF -- "$line" "tests/clients/$program" || echo "only in docs/clients.md: $line"
+    grep -qF -- "$line" "tests/clients/$program" || echo "only in $page: $line"
   done <"$work/block"
 }
 

@@ -254,7 +254,7 @@ def alembic_checks():
         own("Alembic's autogenerate would drop filters and stores",
             {("remove_table", "seen"), ("remove_table", "kv_pages")} <= proposed())
         configured = {}
-        exec(web.block("python", "virtual = {"), {  # docs/clients.md's part of env.py
+        exec(web.block("python", "virtual = {", "clients.md"), {  # the part of env.py
             "connection": connection, "target_metadata": tables,
             "context": SimpleNamespace(configure=configured.update)})
         own("but not with an include_object() that leaves them out",

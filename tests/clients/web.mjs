@@ -1,11 +1,11 @@
-// The programs of docs/clients.md, "In a web application", for the clients in JavaScript: they are
+// The programs of docs/web.md for the clients in JavaScript: they are
 // taken out of the document as they are there, and two servers run them on one database.
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { own, scalar } from './scenario.mjs';
 
-const document = readFileSync(join(import.meta.dirname, '../../docs/clients.md'), 'utf8');
+const document = readFileSync(join(import.meta.dirname, '../../docs/web.md'), 'utf8');
 
 // The document's block in that language whose first line begins so.
 function block(language, firstLine) {

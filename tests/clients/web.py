@@ -1,4 +1,4 @@
-"""The programs of docs/clients.md, "In a web application", for the clients in Python: each is taken
+"""The programs of docs/web.md for the clients in Python: each is taken
 out of the document as it is there, and run in a directory of its own.
 """
 import importlib
@@ -9,16 +9,16 @@ import threading
 
 from scenario import EXTENSION, HERE, own
 
-DOCUMENT = os.path.join(HERE, "..", "..", "docs", "clients.md")
+DOCUMENTS = os.path.join(HERE, "..", "..", "docs")
 ADA, EVE = "ada@example.org", "eve@example.org"
 TIMES = 10
 THREADS = 8
 opened = []  # how often a program called sqlite3.connect()
 
 
-def block(language, first_line):
+def block(language, first_line, document="web.md"):
     """The document's block in that language whose first line begins so."""
-    with open(DOCUMENT, encoding="utf-8") as file:
+    with open(os.path.join(DOCUMENTS, document), encoding="utf-8") as file:
         parts = file.read().split(f"\n```{language}\n{first_line}")
     if len(parts) != 2:
         raise LookupError(f"{len(parts) - 1} blocks begin with {first_line!r}, not one")
