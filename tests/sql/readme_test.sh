@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # README.md and docs/ against the extension: each ```sql block is run in the sqlite3 shell and gives
-# the text of the ```text block that follows, or none; the tables of options, commands, functions and
+# the text of the ```text block that follows, or none (```sql unloaded: in a shell that has not loaded
+# the extension; ```python tested: what the program prints, and what it fails with); the tables of options, commands, functions and
 # columns are those the extension names itself; figures are those that were measured; the files and
 # headings that a document points to are there, and so is what the tour of the code names.
 #
-# All blocks of a document see one database, each in a connection of its own. What the shell puts
-# before the text of an error differs from version to version: it is compared as "Error: ".
+# All blocks of a document see one database, my.db, each in a connection of its own. `.load cuckoo`
+# finds the extension, as where it is installed. What the shell puts before and after the text of an
+# error differs from version to version: it is compared as "Error: ", and what points into the
+# statement is left out.
 # usage: readme_test.sh sqlite3 cuckoo.so ["libraries to preload"]
 set -euo pipefail
 export LC_ALL=C.UTF-8
@@ -25,11 +28,19 @@ fail() {
   printf 'FAILED  %s\n' "$1"
   failures=$((failures + 1))
 }
-run() {  # run database <script: the shell's output, errors included
+libraries=$(dirname "$extension")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+shell_on() {  # shell_on database [argument …] <script: the shell's output, errors included
+  env HOME="$work_dir" XDG_CONFIG_HOME="$work_dir" LD_LIBRARY_PATH="$libraries" \
+    ${preload:+LD_PRELOAD="$preload"} "$shell" -batch "${@:2}" "$1" 2>&1 || true
+}
+run() {  # run database <script: with the extension
   # Newer shells are defensive if not told otherwise.
-  env HOME="$work_dir" XDG_CONFIG_HOME="$work_dir" ${preload:+LD_PRELOAD="$preload"} \
-    "$shell" -batch -cmd '.output /dev/null' -cmd '.dbconfig defensive off' -cmd .output \
-    -cmd ".load $extension" "$1" 2>&1 || true
+  shell_on "$1" -cmd '.output /dev/null' -cmd '.dbconfig defensive off' -cmd .output \
+    -cmd ".load $extension"
+}
+run_python() {  # run_python file: what it prints, and the last line of what it says of an error
+  LD_LIBRARY_PATH=$libraries python3 -I "$1" 2>errors || true
+  tail -n 1 errors
 }
 compare() {  # compare what expected-file actual-file
   if diff -u --label 'the document' --label 'the extension' "$2" "$3"; then
@@ -41,32 +52,55 @@ compare() {  # compare what expected-file actual-file
 
 # --- examples: 1.sql and 1.text, …
 
+# Whether this machine's Python can load the extension: not where it is of another processor, or
+# needs a library that is preloaded.
+loading="import sqlite3, sys
+db = sqlite3.connect(':memory:')
+db.enable_load_extension(True)
+db.load_extension(sys.argv[1])"
+has_python=
+[ -n "$preload" ] || ! python3 -I -c "$loading" "$extension" 2>/dev/null || has_python=yes
+
 examples=0
 for document in "${documents[@]}"; do
   rm -rf blocks
   mkdir blocks
   awk '
     /^```/ && !inside { inside = 1; line = NR; split(substr($0, 4), words, " "); language = words[1]
-      if (language == "sql") {
+      if (language == "python" && words[2] != "tested") language = "other"
+      if (language == "sql" || language == "python") {
         file = sprintf("blocks/%05d.text", line); printf "" >file
-        last_text = file; file = sprintf("blocks/%05d.sql", line); printf "" >file
-      } else if (language == "text" && last == "sql") file = last_text
+        suffix = words[2] == "unloaded" ? words[2] : language
+        last_text = file; file = sprintf("blocks/%05d.%s", line, suffix); printf "" >file
+      } else if (language == "text" && (last == "sql" || last == "python")) file = last_text
       else file = ""
       next }
     /^```/ { inside = 0; last = language; next }
     inside { if (file != "") print >file; next }
     NF { last = "" }
   ' "$root/$document"
-  rm -f blocks/example.db
-  for script in blocks/*.sql; do
+  cd blocks
+  for script in *.sql *.unloaded *.python; do
     [ -e "$script" ] || continue
+    [ -n "$has_python" ] || [ "${script##*.}" != python ] || continue
+    printf '%s\n' "$script"
+  done | LC_ALL=C sort >scripts
+  while IFS= read -r script; do
     examples=$((examples + 1))
-    run blocks/example.db <"$script" |
-      sed -E 's/^(Parse e|Runtime e|E)rror(: | )(near line [0-9]+: )?/Error: /
-              /^Error: / s/ \([0-9]+\)$//' >actual
-    line=$(basename "$script" .sql)
-    compare "$document, line $((10#$line))" "${script%.sql}.text" actual
-  done
+    case $script in
+      *.sql) run my.db <"$script" ;;
+      *.unloaded) shell_on my.db <"$script" ;;
+      *.python) run_python "$script" ;;
+    esac | awk '
+      /error here( ---\^)?$/ { skipped = 1; next }
+      NR > 1 && !skipped { print last }
+      { last = $0; skipped = 0 }
+      END { if (NR && !skipped) print last }
+    ' | sed -E 's/^(Parse e|Runtime e|E)rror(: | )(near line [0-9]+: )?/Error: /
+              /^Error: / { s/ \([0-9]+\)$//; s/^Error: (in prepare|stepping), /Error: / }' >actual
+    compare "$document, line $((10#${script%%.*}))" "${script%.*}.text" actual
+  done <scripts
+  cd ..
 done
 [ "$examples" -gt 0 ] || fail 'no example with its output'
 if [ -n "$preload" ]; then  # a sanitizer finds nothing in what follows: the tables, figures, links and names
