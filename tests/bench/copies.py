@@ -78,6 +78,7 @@ def live(extension, folder, keys, share, replaced, rounds):
           f" {len(image) / 1e6:8.2f} {made * 1e3:8.1f} {taken * 1e3:8.1f}"
           f" {images:4d}/{rounds} {sum(sizes) / rounds / 1e3:9.1f} {max(sizes) / 1e3:9.1f}"
           f" {sum(ask) / rounds * 1e3:7.1f} {sum(apply) / rounds * 1e3:7.1f}", flush=True)
+    return len(image), images, sizes
 
 
 def main():
