@@ -215,14 +215,13 @@ TEST(WindowCost, of_a_copy_is_what_the_page_says) {
   std::ifstream page(source_path("docs/images.md"));
   std::stringstream read;
   read << page.rdbuf();
-  std::string text = read.str();
-  std::replace(text.begin(), text.end(), '\n', ' ');
+  const std::string text = std::regex_replace(read.str(), std::regex("\\s+"), " ");
   std::smatch figures;
   ASSERT_TRUE(std::regex_search(
       text, figures,
       std::regex(
           "asks once a day gets (\\d+) KB a day\\. A copy that asks each hour gets \\d+ KB"
-          " each time, (\\d+) KB +a day\\. If it asks each five minutes, it gets (\\d+) KB")));
+          " each time, (\\d+) KB a day\\. If it asks each five minutes, it gets (\\d+) KB")));
   const auto figure = [&figures](size_t i) { return std::stod(figures[i]); };
   const std::map<int, double> expected = {{1, figure(1)}, {24, figure(2)}, {288, figure(3)}};
   for (const int asks : {1, 2, 3, 4, 7, 12, 24, 288}) {
