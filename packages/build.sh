@@ -50,7 +50,8 @@ install_tools() {
   local platform
   for platform in "${wanted[@]}"; do
     case $platform in
-      wasm | reader | amalgamation | crate | go) ;;
+      reader | amalgamation | crate | go) ;;
+      wasm) packages+=(cmark-gfm) ;;  # for the playground's pages
       win32-x64) packages+=(g++-mingw-w64-x86-64-posix) ;;
       darwin-* | *-musl) command -v npm >/dev/null || packages+=(npm ca-certificates) ;;
       *) native "$platform" || packages+=("g++-$(triplet_of "$platform" | tr _ -)") ;;
@@ -244,8 +245,10 @@ build_wasm() {
   cp docs/playground/*.{js,css} LICENSE README.md "$page/"
   rm "$page/test.js"
   cp docs/*.md "$page/docs/"
-  sed -E 's#href="\.\./\.\./README.md"#href="README.md"#; s#href="\.\./(\w+\.md)"#href="docs/\1"#' \
-    docs/playground/index.html >"$page/index.html"
+  cp -r docs/pictures "$page/docs/"
+  node packages/wasm/pages.js "$page" style.css
+  sed -E 's#href="\.\./\.\./README\.md"#href="README.html"#
+    s#href="\.\./(\w+)\.md"#href="docs/\1.html"#' docs/playground/index.html >"$page/index.html"
   find "$page" -exec touch -d "@$SOURCE_DATE_EPOCH" {} +
   (cd "$stage" && find "${page##*/}" -type f | sort | TZ=UTC zip -9qX@ "$dist/$(playground_file)")
 }

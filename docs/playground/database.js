@@ -5,6 +5,13 @@
 // What core/ refuses, or a view.
 class DatabaseError extends Error {}
 
+// The line of the first word of the rest of a text; comments and semicolons are none.
+function lineOf(text, rest) {
+  const [skipped] = /^(?:[\s;]|--[^\n]*|\/\*[^]*?\*\/)*/.exec(rest);
+  const before = text.slice(0, text.length - rest.length + skipped.length);
+  return before.split("\n").length;
+}
+
 class Database {
   static kLongest = 20000;  // milliseconds that statements may take
 
@@ -24,12 +31,21 @@ class Database {
 
   // Runs all statements; the values are bound to each. What has columns gives {columns, rows}, in
   // which an integer is a number, or a BigInt where a number can't hold it, and a BLOB a Uint8Array.
-  // `most` rows of each are read. `show`: numbers are {number: SQLite's text}.
+  // `most` rows of each are read. `show`: numbers are {number: SQLite's text}. An error has the
+  // results so far, and the number and line of its statement.
   run(sql, values = [], { milliseconds = Database.kLongest, most = Infinity, show = false } = {}) {
     const results = [];
     Database.module._playground_limit(this.connection.handle, milliseconds);
+    const statements = this.connection.iterateStatements(sql);
+    let [number, rest] = [0, sql];
     try {
-      for (const statement of this.connection.iterateStatements(sql)) {
+      for (;;) {
+        rest = statements.getRemainingSQL();
+        number += 1;
+        const { done, value: statement } = statements.next();
+        if (done) {
+          return results;
+        }
         statement.bind(values);
         const result = this.#read(statement, most, show);
         if (result.columns.length > 0) {
@@ -37,10 +53,8 @@ class Database {
         }
       }
     } catch (error) {
-      error.results = results;
-      throw error;
+      throw Object.assign(error, { results, statement: { number, line: lineOf(sql, rest) } });
     }
-    return results;
   }
 
   // All that the action does, or nothing.
@@ -124,12 +138,15 @@ const core = {
       filterInsertLines: callWithLines("filter_insert_lines"),
       filterRemove: call("filter_remove", n, text),
       filterAsk: call("filter_ask", n, text),
+      filterOther: call("filter_other", n, n, n),
       filterState: call("filter_state", n),
       filterStrangers: define("filter_strangers", n, n, n),
       filterSegments: call("filter_segments", n, text),
+      flashBlocks: call("flash_blocks", n, text),
       flashIndex: call("flash_index", n, text),
       flashKey: call("flash_key", n, text, text),
       ringNew: define("ring_new", n, n, n, n),
+      ringDelete: define("ring_delete", null, n),
       ringPut: call("ring_put", n, text, n),
       ringRemove: define("ring_remove", null, n, text),
       ringPicture: call("ring_picture", n, n),

@@ -1,11 +1,9 @@
-// The filter view: a cuckoo filter and a Bloom filter of the same words, drawn.
+// The filter view: a cuckoo filter and a Bloom filter of the same words.
 "use strict";
 
 const filterView = {
   kSeed: 1,
   kStrangers: 20000,   // words that nobody adds, to measure false positives by
-  kMostBuckets: 2000,  // that are drawn
-  kMostBits: 60000,
   kCopies: 10,         // of a word, by the button
   kinds: { cuckoo: 1, bloom: 2 },  // their numbers in core/filter/kind.hpp
 
@@ -15,9 +13,11 @@ const filterView = {
     this.extras = 0;   // words that addUntilRelocated() made up
     this.filters = {};
     this.marks = {};   // what the last action read or wrote, to be drawn
+    this.why = null;   // {bucket, fingerprint}, whose other bucket is explained
     this.wrong = {};   // strangers taken for members, as measured
     this.steps = new Steps();
     this.stepped = null;  // the buckets of the cuckoo filter while an insert is shown in steps
+    this.lies = filterLies.none();
 
     const on = (id, event, action, changes = true) =>
       dom.byId(id).addEventListener(event, (happened) => {
@@ -32,6 +32,7 @@ const filterView = {
     on("filter-remove", "click", () => this.remove(dom.written("filter-word")));
     on("filter-relocate", "click", () => this.addUntilRelocated());
     on("filter-copies", "click", () => this.addCopies(dom.written("filter-word")));
+    on("filter-lie", "click", () => this.findLies(), false);
     dom.byId("filter-step").addEventListener("click", () =>
       dom.attempt(this, () => this.step(), () => this.measure(), () => this.show()));
     on("filter-list-add", "click", () => this.addList());
@@ -47,6 +48,7 @@ const filterView = {
   guard(action, changes = true) {
     this.steps = new Steps();
     this.stepped = null;
+    this.lies = { ...this.lies, bits: null };
     dom.attempt(this, action, () => {
       if (changes) {
         this.measure();
@@ -60,12 +62,20 @@ const filterView = {
   },
 
   nth: (i) => `word ${i}`,
+  hex: (fingerprint) => fingerprint.toString(16),
   words() {
     return [...Array.from({ length: this.counted }, (_, i) => this.nth(i + 1)), ...this.own];
   },
   holds(word) {
     const [, number] = /^word ([1-9]\d*)$/.exec(word) ?? [];
     return Number(number) <= this.counted || this.own.includes(word);
+  },
+  // Says so if there is no word.
+  given(word) {
+    if (word === "") {
+      this.say("Which word?", true);
+    }
+    return word !== "";
   },
 
   // Both anew, with the words that are in.
@@ -80,12 +90,14 @@ const filterView = {
       core.filterInsertLines(this.filters[kind], this.words());
     }
     this.marks = {};
+    this.why = null;
   },
 
   setCount(count) {
     this.marks = {};
     const before = this.counted;
-    const changed = (from, to) => Array.from({ length: to - from }, (_, i) => this.nth(from + i + 1));
+    const changed = (from, to) =>
+      Array.from({ length: to - from }, (_, i) => this.nth(from + i + 1));
     this.counted = count;
     if (count >= before) {
       for (const filter of Object.values(this.filters)) {
@@ -105,8 +117,7 @@ const filterView = {
   },
 
   add(word) {
-    if (word === "") {
-      this.say("Which word?", true);
+    if (!this.given(word)) {
       return [];
     }
     const { bits } = core.filterState(this.filters.bloom);
@@ -114,12 +125,14 @@ const filterView = {
     const bloom = core.filterInsert(this.filters.bloom, word);
     this.own.push(word);
     this.marks = { path: cuckoo.path, cells: bloom.cells };
+    const [, fingerprint] = cuckoo.path.at(-1) ?? [];
+    const [bucket] = cuckoo.path.at(-2) ?? cuckoo.path.at(-1) ?? [];  // from there it moved
+    this.why = bucket === undefined ? null : { bucket, fingerprint };
     this.say(`“${word}”: ${this.pathText(cuckoo)} ${this.bitsText(bloom, bits)}`);
     return cuckoo.path;
   },
 
   pathText({ path, grew }) {
-    const hex = (fingerprint) => fingerprint.toString(16);
     if (grew) {
       return "the cuckoo filter was full, and was made anew with room for half as many words more.";
     }
@@ -127,11 +140,11 @@ const filterView = {
       return "all places were taken, so it is counted in the overflow table.";
     }
     const [[bucket, fingerprint], ...moves] = path;
-    const start = `fingerprint ${hex(fingerprint)} went into bucket ${bucket}`;
+    const start = `fingerprint ${this.hex(fingerprint)} went into bucket ${bucket}`;
     if (moves.length === 0) {
       return `${start}, where there was room.`;
     }
-    const steps = moves.map(([to, moved]) => `${hex(moved)} moved to its other bucket, ${to}`);
+    const steps = moves.map(([to, moved]) => `${this.hex(moved)} moved to its other bucket, ${to}`);
     return `${start}, whose ${steps.join("; there ")}.`;
   },
 
@@ -141,11 +154,15 @@ const filterView = {
     }
     const fresh = cells.filter((cell) => before[cell] === "0").length;
     return fresh === 0
-      ? `All ${cells.length} bits of the Bloom filter were set already: it looks as if it were there, and is not counted.`
+      ? `All ${cells.length} bits of the Bloom filter were set already: it looks as if it were ` +
+        "there, and is not counted."
       : `In the Bloom filter ${fresh} of its ${cells.length} bits had to be set.`;
   },
 
   remove(word) {
+    if (!this.given(word)) {
+      return;
+    }
     const place = this.own.indexOf(word);
     if (place < 0 && this.holds(word)) {
       this.say(`“${word}” is there by the slider: move that.`, true);
@@ -163,7 +180,8 @@ const filterView = {
     } else if (this.holds(word)) {
       this.say(`“${word}” was there more than once; the cuckoo filter forgot one of them.`);
     } else if (place >= 0) {
-      this.say(`The cuckoo filter forgot “${word}”. A Bloom filter can't: it was made anew without it.`);
+      this.say(`The cuckoo filter forgot “${word}”. ` +
+        "A Bloom filter can't: it was made anew without it.");
     } else {
       this.say(
         `“${word}” was never added, but looked as if: some other word has lost its fingerprint. ` +
@@ -180,6 +198,7 @@ const filterView = {
   // --- an insert, one move at a time
 
   step() {
+    this.lies = { ...this.lies, bits: null };
     if (this.steps.left > 0) {
       this.take(this.steps.next());
       return;
@@ -193,38 +212,50 @@ const filterView = {
     this.take(this.steps.begin(frames));
   },
 
-  take({ buckets, marks, text }) {
+  take({ buckets, marks, text, why }) {
     this.stepped = buckets;
     this.marks = marks;
+    this.why = why ?? this.why;
     this.say(`${text}${this.steps.leftText()}`);
   },
 
   // The insert is done: `marks` say what it moved, and `before` where all was.
   framesOf(word, fingerprint, roots, before) {
-    const hex = (value) => value.toString(16);
     const last = { buckets: null, marks: this.marks };
     const path = this.marks.path;
-    const belongs = `“${word}”: fingerprint ${hex(fingerprint)} belongs in bucket ${roots.join(" or ")}`;
+    const belongs =
+      `“${word}”: fingerprint ${this.hex(fingerprint)} belongs in bucket ${roots.join(" or ")}`;
     if (path.length === 0) {
       return [{ ...last, text: dom.byId("filter-said").textContent }];
     }
     const [[first]] = path;
+    const own = { bucket: roots[0], fingerprint };
     if (path.length === 1) {
-      return [{ ...last, text: `${belongs}. It went into bucket ${first}, the emptier one, and nothing had to move.` }];
+      return [{ ...last, why: own, text: `${belongs}. It went into bucket ${first}, the emptier ` +
+        "one, and nothing had to move." }];
     }
-    const frames = [{ buckets: before, marks: { buckets: roots },
-      text: `${belongs}, and both are full. The shortest way to an empty place has ${path.length - 1} ` +
-        `${path.length === 2 ? "move" : "moves"}; the last one is made first, so that no entry is ever without a place.` }];
+    const ways = path.length - 1;
+    const frames = [{ buckets: before, marks: { buckets: roots }, why: own,
+      text: `${belongs}, and both are full. The shortest way to an empty place has ${ways} ` +
+        `${ways === 1 ? "move" : "moves"}; the last one is made first, so that no entry is ever ` +
+        "without a place." }];
     const buckets = before.map((values) => values.slice());
+    const swap = (bucket, from, to) => {  // and sorts, as the filter does
+      buckets[bucket][buckets[bucket].indexOf(from)] = to;
+      buckets[bucket].sort((a, b) => a - b);
+    };
     for (let i = path.length - 1; i > 0; --i) {
       const [[from], [to, moved]] = [path[i - 1], path[i]];
-      buckets[to][buckets[to].indexOf(0)] = moved;
-      buckets[from][buckets[from].indexOf(moved)] = 0;
-      frames.push({ buckets: buckets.map((values) => values.slice()), marks: { path: [[from, moved], [to, moved]] },
-        text: `${hex(moved)} moved from bucket ${from} to its other bucket, ${to}, where a place was empty.` });
+      swap(to, 0, moved);
+      swap(from, moved, 0);
+      const move = { from: [from, 0], to: [to, buckets[to].lastIndexOf(moved)] };
+      frames.push({ buckets: buckets.map((values) => values.slice()),
+        marks: { buckets: [from, to], moves: [move] }, why: { bucket: from, fingerprint: moved },
+        text: `${this.hex(moved)} moved from bucket ${from} to its other bucket, ${to}, where a ` +
+          "place was empty." });
     }
-    frames.push({ ...last, text: `${hex(fingerprint)} took the place in bucket ${first} that is free now. ` +
-      "The line is the way of all that moved." });
+    frames.push({ ...last, text: `${this.hex(fingerprint)} took the place in bucket ${first} ` +
+      "that is free now. The arrows are the ways of all that moved." });
     return frames;
   },
 
@@ -246,6 +277,7 @@ const filterView = {
     }
     this.own = this.own.concat(words);
     this.marks = {};
+    this.why = null;
     this.say(`${dom.count(words.length)} words were added.`);
   },
 
@@ -258,22 +290,34 @@ const filterView = {
   },
 
   ask(word) {
+    if (!this.given(word)) {
+      return;
+    }
     const cuckoo = core.filterAsk(this.filters.cuckoo, word);
     const bloom = core.filterAsk(this.filters.bloom, word);
     this.marks = { buckets: cuckoo.buckets, fingerprint: cuckoo.fingerprint, cells: bloom.cells };
+    this.why = { bucket: cuckoo.buckets[0], fingerprint: cuckoo.fingerprint };
     const known = this.holds(word);
     const answer = ({ present }) => {
       if (present) {
         return `probably there${known ? "" : ", which is wrong"}`;
       }
-      return `definitely not there${known ? ", because a Remove of a word that wasn't took its fingerprint" : ""}`;
+      return `definitely not there${known ? ", because a Remove of a word that wasn't took its " +
+        "fingerprint" : ""}`;
     };
     const buckets = [...new Set(cuckoo.buckets)].join(" and ");
-    const fingerprint = cuckoo.fingerprint.toString(16);
     this.say(
-      `“${word}” – cuckoo filter: ${answer(cuckoo)}; it looked for fingerprint ${fingerprint} in buckets ` +
-        `${buckets}. Bloom filter: ${answer(bloom)}; it looked at bits ${bloom.cells.join(", ")}.`,
+      `“${word}” – cuckoo filter: ${answer(cuckoo)}; it looked for fingerprint ` +
+        `${this.hex(cuckoo.fingerprint)} in buckets ${buckets}. Bloom filter: ${answer(bloom)}; ` +
+        `it looked at bits ${bloom.cells.join(", ")}.`,
     );
+  },
+
+  findLies() {
+    this.lies = filterLies.find(this, this.lies);
+    this.marks = { ...this.lies.marks };
+    this.why = this.lies.why;
+    this.say(this.lies.text);
   },
 
   // --- what is seen
@@ -286,13 +330,20 @@ const filterView = {
 
   show() {
     dom.byId("filter-count-shown").textContent = dom.count(this.counted);
+    dom.byId("filter-clear").disabled = this.words().length === 0;
     const { cuckoo, bloom } = this.draw();
     dom.byId("filter-grown").textContent = this.grownText(cuckoo.capacity, bloom.capacity);
-    const perItem = ({ cells_bits: bits, items }) => (items > 0 ? dom.rounded(bits / items, 1) : "–");
+    dom.byId("filter-why").textContent = this.whyText(cuckoo.buckets.length);
+    filterLies.show(this.lies);
+    const perItem = ({ cells_bits: bits, items }) =>
+      (items > 0 ? dom.rounded(bits / items, 1) : "–");
+    const asIs = (text) => text;
     const rows = [
       ["words counted", cuckoo.items, bloom.items, dom.count],
-      ["room for", cuckoo.capacity, bloom.capacity, dom.count],
-      ["load", cuckoo.load, bloom.load, dom.percent],
+      ["made for so many words", cuckoo.capacity, bloom.capacity, dom.count],
+      ["has", `${dom.count(4 * cuckoo.buckets.length)} places`,
+        `${dom.count(bloom.bits.length)} bits`, asIs],
+      ["of these taken, or set", cuckoo.load, bloom.load, dom.percent],
       ["size of the cells", cuckoo.cells_bits / 8, bloom.cells_bits / 8, dom.bytes],
       ["bits a word", cuckoo, bloom, perItem],
       ["wrong “probably”, at most", cuckoo.rate, bloom.rate, dom.percent],
@@ -315,131 +366,26 @@ const filterView = {
     return `grown to ${dom.count(cuckoo)}${bloom === cuckoo ? "" : ` and ${dom.count(bloom)}`}`;
   },
 
+  // Why an entry can move without its word.
+  whyText(buckets) {
+    if (this.why === null || this.why.bucket >= buckets) {
+      return "";
+    }
+    const { bucket, fingerprint } = this.why;
+    const { other, sum } = core.filterOther(this.filters.cuckoo, bucket, fingerprint);
+    const less = (from) => `${sum} − ${from}${sum < from ? ` + ${buckets}` : ""}`;
+    const back = other === bucket ? "" : `, and ${less(other)} = ${bucket}`;
+    return `Why ${other} is the other bucket of ${bucket}: the hash of fingerprint ` +
+      `${this.hex(fingerprint)} is ${sum}, and ${less(bucket)} = ${other}${back}. ` +
+      "So the filter needs no word to move an entry.";
+  },
+
   draw() {
     const cuckoo = core.filterState(this.filters.cuckoo);
     const bloom = core.filterState(this.filters.bloom);
-    this.drawCuckoo({ ...cuckoo, buckets: this.stepped ?? cuckoo.buckets });
-    this.drawOverflow(cuckoo.overflow_cells);
-    this.drawBloom(bloom);
+    filterPicture.drawCuckoo({ ...cuckoo, buckets: this.stepped ?? cuckoo.buckets }, this.marks);
+    filterPicture.drawOverflow(cuckoo.overflow_cells);
+    filterPicture.drawBloom(bloom, this.marks);
     return { cuckoo, bloom };
-  },
-
-  // Of a fingerprint; black is read on each of them.
-  cellColour: (value) => (value === 0 ? dom.colour("empty") : `hsl(${dom.hue(value)} 60% 66%)`),
-
-  drawCuckoo({ buckets: all, items, overflow }) {
-    const canvas = dom.byId("filter-cuckoo");
-    const width = canvas.parentElement.clientWidth;
-    if (width === 0) {
-      return;
-    }
-    const buckets = all.slice(0, this.kMostBuckets);
-    // Buckets of four cells in rows; as large as a picture of about 400 pixels' height allows.
-    const side = Math.max(6, Math.min(26, Math.floor(Math.sqrt((width * 360) / (buckets.length * 6.5)))));
-    const stepX = 4 * side + Math.ceil(side / 2);
-    const stepY = side + Math.ceil(side / 2);
-    const inRow = Math.max(1, Math.floor((width - 4) / stepX));
-    const corner = (bucket) => [2 + (bucket % inRow) * stepX, 4 + Math.floor(bucket / inRow) * stepY];
-    const pen = dom.pen(canvas, width, 8 + Math.ceil(buckets.length / inRow) * stepY);
-    const isDrawn = (bucket) => bucket < buckets.length;
-    const path = (this.marks.path ?? []).map(([bucket]) => bucket).filter(isDrawn);
-    const asked = (this.marks.buckets ?? []).filter(isDrawn);
-    pen.font = `${Math.floor(side * 0.5)}px ui-monospace, monospace`;
-    pen.textAlign = "center";
-    pen.textBaseline = "middle";
-    buckets.forEach((values, bucket) => {
-      const [left, top] = corner(bucket);
-      values.forEach((value, slot) => {
-        const x = left + slot * side;
-        pen.fillStyle = this.cellColour(value);
-        pen.fillRect(x, top, side - 1, side - 1);
-        if (value !== 0 && side >= 20) {
-          pen.fillStyle = "#000000";
-          pen.fillText(value.toString(16), x + side / 2, top + side / 2);
-        }
-        if (value !== 0 && value === this.marks.fingerprint && asked.includes(bucket)) {
-          pen.strokeStyle = dom.colour("hit");
-          pen.lineWidth = 2;
-          pen.strokeRect(x, top, side - 1, side - 1);
-        }
-      });
-    });
-    pen.strokeStyle = dom.colour("hit");
-    pen.lineWidth = 2;
-    for (const bucket of [...asked, ...path]) {
-      const [left, top] = corner(bucket);
-      pen.strokeRect(left - 1.5, top - 1.5, 4 * side + 2, side + 2);
-    }
-    this.drawPath(pen, path.map(corner), side);
-    this.cuckooPlaces = { corner, side };
-
-    const taken = items - overflow;
-    canvas.setAttribute("aria-label",
-      `Cuckoo filter: ${all.length} buckets of four, ${taken} of ${4 * all.length} places taken`);
-    dom.byId("filter-cuckoo-caption").textContent =
-      `Cuckoo filter: ${dom.count(all.length)} buckets of four` +
-      `${isDrawn(all.length - 1) ? "" : `, the first ${dom.count(buckets.length)} of them drawn`}. ` +
-      `A colour is a fingerprint; each may stand in two buckets. ` +
-      `${path.length > 1 ? "The line is the way of the entries that moved. " : ""}` +
-      `${overflow > 0 ? `${overflow} are counted in the overflow table.` : ""}`;
-  },
-
-  drawOverflow(cells) {
-    dom.byId("filter-overflow").hidden = cells.length === 0;
-    dom.fill(dom.byId("filter-overflow").tBodies[0],
-      cells.map(([bucket, fingerprint, count]) => [fingerprint.toString(16), dom.count(bucket), dom.count(count)]));
-  },
-
-  // From bucket to bucket, with a point at the end.
-  drawPath(pen, corners, side) {
-    if (corners.length < 2) {
-      return;
-    }
-    const middles = corners.map(([left, top]) => [left + 2 * side, top + side / 2]);
-    pen.strokeStyle = pen.fillStyle = dom.colour("ink");
-    pen.lineWidth = 2;
-    pen.beginPath();
-    middles.forEach(([x, y], i) => (i === 0 ? pen.moveTo(x, y) : pen.lineTo(x, y)));
-    pen.stroke();
-    middles.forEach(([x, y], i) => {
-      pen.beginPath();
-      pen.arc(x, y, i === middles.length - 1 ? 6 : 3, 0, 2 * Math.PI);
-      pen.fill();
-    });
-  },
-
-  drawBloom({ bits: all }) {
-    const canvas = dom.byId("filter-bloom");
-    const width = canvas.parentElement.clientWidth;
-    if (width === 0) {
-      return;
-    }
-    const bits = all.slice(0, this.kMostBits);
-    const side = Math.max(2, Math.min(20, Math.floor(Math.sqrt((width * 300) / bits.length))));
-    const inRow = Math.max(1, Math.floor((width - 4) / side));
-    const pen = dom.pen(canvas, width, 8 + Math.ceil(bits.length / inRow) * side);
-    const gap = side > 4 ? 1 : 0;
-    const corner = (bit) => [2 + (bit % inRow) * side, 4 + Math.floor(bit / inRow) * side];
-    for (const [digit, name] of [["0", "empty"], ["1", "set"]]) {
-      pen.fillStyle = dom.colour(name);
-      for (let bit = bits.indexOf(digit); bit >= 0; bit = bits.indexOf(digit, bit + 1)) {
-        const [x, y] = corner(bit);
-        pen.fillRect(x, y, side - gap, side - gap);
-      }
-    }
-    pen.strokeStyle = dom.colour("hit");
-    pen.lineWidth = 2;
-    for (const bit of (this.marks.cells ?? []).filter((cell) => cell < bits.length)) {
-      const [x, y] = corner(bit);
-      const around = Math.max(0, 3 - side / 4);
-      pen.strokeRect(x - around, y - around, side - gap + 2 * around, side - gap + 2 * around);
-    }
-    this.bloomPlaces = { corner, side };
-    const set = [...all].filter((digit) => digit === "1").length;
-    canvas.setAttribute("aria-label", `Bloom filter: ${set} of ${all.length} bits are set`);
-    dom.byId("filter-bloom-caption").textContent =
-      `Bloom filter: ${dom.count(set)} of ${dom.count(all.length)} bits are set` +
-      `${all.length > bits.length ? `; the first ${dom.count(bits.length)} are drawn` : ""}. A word is there if all ` +
-      "of its bits are, marked for the word that was asked or added.";
   },
 };

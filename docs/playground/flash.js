@@ -7,20 +7,27 @@ const flashView = {
   kValueBytes: 60,
   kBatch: 500,     // overwrites of one transaction, by the button
   kPerFrame: 100,  // … while it runs
+  kMostSteps: 5000,  // overwrites until a block is collected
 
   start() {
     const on = (id, event, action) =>
       dom.byId(id).addEventListener(event, () => this.guard(action));
+    this.steps = new Steps();
     on("flash-run", "click", () => this.setRunning(!this.running));
     on("flash-one", "click", () => this.step());
     on("flash-step", "click", () => this.overwrite(this.kBatch));
+    dom.byId("flash-collect").addEventListener("click", () =>
+      dom.attempt(this, () => this.untilCollected(), () => this.show()));
     on("flash-cut", "click", () => this.cutPower());
     on("flash-new", "click", () => this.insertChip());
     on("flash-endurance", "change", () => this.insertChip());
     this.guard(() => this.insertChip());
   },
 
+  // What was shown in steps is done: a button shows what the store holds now.
   guard(action) {
+    this.steps = new Steps();
+    this.shown = null;
     dom.attempt(this, action, () => this.show());
   },
 
@@ -97,6 +104,35 @@ const flashView = {
     const erased = erases === 0 ? "" :
       ` ${erases === 1 ? "One block was" : `${erases} blocks were`} erased to be written anew.`;
     this.say(what + collected + erased);
+  },
+
+  // Overwrites value after value until that takes a collection, and shows this in steps.
+  untilCollected() {
+    this.setRunning(false);
+    if (this.steps.left > 0) {
+      this.take(this.steps.next());
+      return;
+    }
+    let before;
+    let after = flashCollection.lookAt(this.database);
+    let writes = 0;
+    do {
+      if (++writes > this.kMostSteps) {
+        throw new DatabaseError(`${dom.count(this.kMostSteps)} overwrites collected no block.`);
+      }
+      before = after;
+      this.overwrite(1);
+      after = flashCollection.lookAt(this.database);
+    } while (flashCollection.collected(before, after).length === 0);
+    const [first, ...others] = flashCollection.frames(before, after);
+    const text = `${dom.count(writes)} ${writes === 1 ? "value was" : "values were"} overwritten. ` +
+      first.text;
+    this.take(this.steps.begin([{ ...first, text }, ...others]));
+  },
+
+  take(frame) {
+    this.shown = frame;
+    this.say(`${frame.text}${this.steps.leftText()}`);
   },
 
   // What was overwritten before one that is refused stays.
@@ -190,7 +226,8 @@ const flashView = {
   },
 
   draw() {
-    dom.byId("flash-map").innerHTML = this.database.value("SELECT flash_kv_map('kv')");
+    const life = this.database.value("SELECT endurance FROM flash_kv_info('kv')");
+    flashMap.draw(this.shown?.sectors ?? flashMap.read(this.database), life, this.shown?.marks);
   },
 
   show() {

@@ -3,8 +3,8 @@
 
 const page = {
   views: {
-    filter: filterView, hashing: hashingView, growth: growthView, flash: flashView, index: indexView, ring: ringView,
-    sql: sqlView,
+    hashing: hashingView, filter: filterView, growth: growthView, flash: flashView,
+    index: indexView, ring: ringView, sql: sqlView,
   },
   started: new Set(),
 
@@ -15,9 +15,11 @@ const page = {
     const sqlite = await initSqliteCuckoo();
     Database.start(sqlite);
     core.start(sqlite.module);
+    const { version, commit, sqlite: ofSqlite } = cuckooBuild;
     dom.byId("about").textContent =
-      `sqlite-cuckoo ${cuckooBuild.version}, built from commit ${cuckooBuild.commit}, with SQLite ${cuckooBuild.sqlite}.`;
+      `sqlite-cuckoo ${version}, built from commit ${commit}, with SQLite ${ofSqlite}.`;
     this.tabs = [...document.querySelectorAll('[role="tab"]')];
+    this.linkNext();
     for (const tab of this.tabs) {
       tab.addEventListener("click", () => this.open(tab.getAttribute("aria-controls")));
       tab.addEventListener("keydown", (event) => this.step(event));
@@ -30,8 +32,18 @@ const page = {
     document.body.dataset.ready = Math.round(performance.now());
   },
 
+  // At the end of each view, to the one that the order of the tabs has next.
+  linkNext() {
+    this.tabs.slice(1).forEach((next, i) => {
+      const link = dom.make("a", { href: `#${next.getAttribute("aria-controls")}` },
+        `Next: ${next.textContent}`);
+      dom.byId(this.tabs[i].getAttribute("aria-controls")).append(
+        dom.make("p", { class: "next" }, link));
+    });
+  },
+
   open(asked) {
-    const name = Object.hasOwn(this.views, asked) ? asked : "filter";
+    const name = Object.hasOwn(this.views, asked) ? asked : Object.keys(this.views)[0];
     for (const tab of this.tabs) {
       const selected = tab.getAttribute("aria-controls") === name;
       tab.setAttribute("aria-selected", selected);
@@ -63,7 +75,8 @@ const page = {
     const steps = { ArrowRight: 1, ArrowLeft: -1 };
     const at = this.tabs.indexOf(event.currentTarget);
     const last = this.tabs.length - 1;
-    const to = { Home: 0, End: last }[event.key] ?? (at + steps[event.key] + this.tabs.length) % this.tabs.length;
+    const to = { Home: 0, End: last }[event.key] ??
+      (at + steps[event.key] + this.tabs.length) % this.tabs.length;
     if (Number.isInteger(to)) {
       event.preventDefault();
       this.tabs[to].focus();

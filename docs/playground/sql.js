@@ -11,11 +11,14 @@ const sqlView = {
   start() {
     const select = dom.byId("sql-example");
     const text = dom.byId("sql-text");
-    this.examples = [...cuckooBuild.examples, ...cuckooBuild.scripts];
+    const { examples, recipes, scripts } = cuckooBuild;
+    this.examples = [...examples, ...recipes, ...scripts];
     const group = (label, from) => select.append(dom.make("optgroup", { label },
-      ...from.map((example) => dom.make("option", { value: this.examples.indexOf(example) }, example.title))));
-    group("README.md", cuckooBuild.examples);
-    group("sql/", cuckooBuild.scripts);
+      ...from.map((example) =>
+        dom.make("option", { value: this.examples.indexOf(example) }, example.title))));
+    group("README.md", examples);
+    group("Recipes", recipes);
+    group("sql/", scripts);
     this.own = "";
     const choose = () => {
       if (!this.isExample(text.value)) {
@@ -59,6 +62,7 @@ const sqlView = {
     this.database = new Database();
     this.database.run(`PRAGMA hard_heap_limit = ${this.kMemory}`);
     dom.byId("sql-results").replaceChildren();
+    this.showTables();
     this.say("A new, empty database.");
   },
 
@@ -74,13 +78,53 @@ const sqlView = {
     try {
       results = this.database.run(text, [], { most: this.kRows, show: true, milliseconds });
       const seconds = ((performance.now() - start) / 1000).toFixed(3);
-      this.say(`Done in ${seconds} s: ${results.length} result${results.length === 1 ? "" : "s"}.`);
+      this.say(`Done in ${seconds} s: ` +
+        `${results.length} result${results.length === 1 ? "" : "s"}.`);
     } catch (error) {
       results = error.results ?? [];
       const late = error.message === "interrupted" ? `: more than ${milliseconds / 1000} seconds` : "";
-      this.say(`${dom.reason(error)}${late}`, true);
+      const { number, line } = error.statement ?? {};
+      const where = number === undefined ? "" : `Statement ${number}, line ${line}: `;
+      this.say(`${where}${dom.reason(error)}${late}`, true);
     }
     dom.byId("sql-results").replaceChildren(...results.map((result) => this.table(result)));
+    this.showTables();
+  },
+
+  // Each with its columns; those that hold what a virtual table stores come last.
+  showTables() {
+    const tables = this.database.rows(
+      `SELECT l.schema, l.name, l.type, s.sql FROM pragma_table_list l LEFT JOIN
+         (SELECT 'main' AS schema, name, sql FROM main.sqlite_schema
+          UNION ALL SELECT 'temp', name, sql FROM temp.sqlite_schema) s USING (schema, name)
+       WHERE l.name NOT LIKE 'sqlite_%' ORDER BY l.type = 'shadow', l.schema, l.name`);
+    const shadows = tables.filter(([, , type]) => type === "shadow");
+    const entries = tables.filter(([, , type]) => type !== "shadow").map(([schema, name, type, sql]) => {
+      const [, module] = /^CREATE VIRTUAL TABLE.*? USING\s+(\w+)/is.exec(sql) ?? [];
+      const columns = this.columnsOf(schema, name).map((column) => dom.make("li", {}, column));
+      return dom.make("details", {},
+        dom.make("summary", {}, schema === "main" ? name : `${schema}.${name}`, " ",
+          dom.make("span", { class: "hint" }, module ?? type)),
+        dom.make("ul", {}, ...columns));
+    });
+    if (shadows.length > 0) {
+      entries.push(dom.make("details", {},
+        dom.make("summary", {}, dom.make("span", { class: "hint" },
+          `${shadows.length} shadow tables, in which these are stored`)),
+        dom.make("ul", {}, ...shadows.map(([, name]) => dom.make("li", {}, name)))));
+    }
+    dom.byId("sql-tables").replaceChildren(
+      ...(entries.length > 0 ? entries : [dom.make("p", { class: "hint" }, "none yet")]));
+  },
+
+  columnsOf(schema, name) {
+    try {
+      return this.database.rows(
+        "SELECT trim(name || ' ' || type) FROM pragma_table_xinfo(?1, ?2) WHERE hidden <> 1",
+        name, schema).flat();
+    } catch (error) {  // a view of what is gone
+      return [dom.reason(error)];
+    }
   },
 
   table({ columns, rows, more }) {
@@ -100,12 +144,15 @@ const sqlView = {
       return dom.make("td", { class: "null" }, "NULL");
     }
     if (value instanceof Uint8Array) {
-      const hex = [...value.slice(0, this.kBytes)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-      return dom.make("td", {}, `x'${hex}${value.length > this.kBytes ? "…" : ""}', ${value.length} bytes`);
+      const hex = [...value.slice(0, this.kBytes)]
+        .map((byte) => byte.toString(16).padStart(2, "0")).join("");
+      return dom.make("td", {},
+        `x'${hex}${value.length > this.kBytes ? "…" : ""}', ${value.length} bytes`);
     }
     if (typeof value === "string") {
       const long = value.length > this.kCharacters;
-      return dom.make("td", {}, long ? `${value.slice(0, this.kCharacters)}…, ${value.length} characters` : value);
+      return dom.make("td", {},
+        long ? `${value.slice(0, this.kCharacters)}…, ${value.length} characters` : value);
     }
     return dom.make("td", { class: "number" }, value.number);
   },

@@ -63,10 +63,13 @@ ok|1" ] || fail "$node, its file on Linux: $found"
     "$dir/node_modules"  # of some commit
 }
 
-# What the page in that folder links to, and is no other site's, is there.
+# What the pages in that folder link to, and is no other site's, is there, and they are HTML.
 check_links() {
-  local link
-  while IFS= read -r link; do
-    [ -e "$1/$link" ] || fail "the playground's zip has no $link"
-  done < <(grep -oE '(href|src)="[^"#]+"' "$1/index.html" | grep -vE '"(data|https):' | cut -d '"' -f 2)
+  local page link
+  [ -z "$(find "$1" -name '*.md')" ] || fail "the playground's zip has Markdown"
+  while IFS= read -r page; do
+    while IFS= read -r link; do
+      [ -e "${page%/*}/$link" ] || fail "the playground's zip has no $link, to which $page links"
+    done < <(grep -oE '(href|src)="[^"#]+' "$page" | grep -vE '"(data|https?|mailto):' | cut -d '"' -f 2)
+  done < <(find "$1" -name '*.html')
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds SQLite with the four tables for WebAssembly: the npm package, in build/wasm/package/, and
 # docs/playground/cuckoo.js, which is the same in one file with what draws the tables' inside, the
-# examples of README.md, the scripts of sql/, and from what it was built. Installs what is missing; downloads sources
-# into build/.
+# examples of README.md, the recipes, the scripts of sql/, and from what it was built. Installs what
+# is missing; downloads sources into build/.
 #
 #   packages/wasm/build.sh           then open docs/playground/index.html
 #   packages/wasm/build.sh --tests   core_tests instead, and runs them in Node.js
@@ -108,8 +108,8 @@ else
 fi
 page=docs/playground/cuckoo.js
 {
-  node packages/wasm/about.js "$version" "$commit" "$sqlite/sqlite3.h" README.md sql \
-    LICENSE "$build_dir/packages/THIRD-PARTY.txt"
+  node packages/wasm/about.js "$version" "$commit" "$sqlite/sqlite3.h" README.md docs/recipes.md \
+    sql LICENSE "$build_dir/packages/THIRD-PARTY.txt"
   in_one "$build_dir/playground.js"
   echo 'const initSqliteCuckoo = () => sqliteCuckoo.open();'
 } >"$build_dir/cuckoo.js"

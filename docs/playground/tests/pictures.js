@@ -1,0 +1,45 @@
+// Takes the pictures of ../README.md, without what differs from run to run.
+"use strict";
+
+const fs = require("node:fs");
+const path = require("node:path");
+
+module.exports = async function takePictures(page) {
+  const take = async (view) => {
+    const file = path.join(__dirname, `../../pictures/playground_${view}.png`);
+    await (await page.page.$(`#${view}`)).screenshot({ path: file });
+    console.log(`  ${path.relative(process.cwd(), file)}: ${fs.statSync(file).size} bytes`);
+  };
+  await page.page.setViewport({ width: 1000, height: 900 });
+  await page.load();
+  await page.set("#filter-capacity", 250);
+  await page.set("#filter-count", 180);
+  for (let i = 0, moves = 0; i < 20 && moves < 2; ++i) {
+    await page.click("#filter-relocate");
+    moves = (await page.text("#filter-said")).split("moved to").length - 1;
+  }
+  await take("filter");
+  await page.click("#tab-growth");
+  await page.click("#growth-split");
+  await page.click("#growth-split");
+  await take("growth");
+  await page.click("#tab-index");
+  await page.click("#index-many");
+  await page.click("#index-many");
+  for (let i = 0; i < 40 && !(await page.text("#index-said")).includes("moved from"); ++i) {
+    await page.click("#index-step");
+  }
+  await take("index");
+  await page.click("#tab-flash");
+  await page.click('[value="skewed"]');
+  for (let i = 0; i < 8; ++i) {
+    await page.click("#flash-step");
+  }
+  await take("flash");
+  await page.click("#tab-ring");
+  await page.click('#ring-form [type="submit"]');
+  await take("ring");
+  await page.click("#tab-sql");
+  await page.page.$$eval(".hint", (hints) => hints.forEach((hint) => hint.remove()));
+  await take("sql");
+};
