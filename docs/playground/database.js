@@ -1,5 +1,5 @@
-// The npm package's Database as the page uses it, and the functions of packages/wasm/bindings.cpp and
-// tables.cpp.
+// The npm package's Database as the page uses it, and the functions of packages/wasm/bindings.cpp
+// and tables.cpp.
 "use strict";
 
 // What core/ refuses, or a view.
@@ -30,9 +30,9 @@ class Database {
   }
 
   // Runs all statements; the values are bound to each. What has columns gives {columns, rows}, in
-  // which an integer is a number, or a BigInt where a number can't hold it, and a BLOB a Uint8Array.
-  // `most` rows of each are read. `show`: numbers are {number: SQLite's text}. An error has the
-  // results so far, and the number and line of its statement.
+  // which an integer is a number, or a BigInt where a number can't hold it, and a BLOB a
+  // Uint8Array. `most` rows of each are read. `show`: numbers are {number: SQLite's text}. An error
+  // has the results so far, and the number and line of its statement.
   run(sql, values = [], { milliseconds = Database.kLongest, most = Infinity, show = false } = {}) {
     const results = [];
     Database.module._playground_limit(this.connection.handle, milliseconds);

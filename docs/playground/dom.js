@@ -17,7 +17,8 @@ const dom = {
   count: (number) => Math.round(number).toLocaleString("en-US"),
   percent: (part, digits = 1) => `${(100 * part).toFixed(digits)} %`,
   rounded: (number, digits) => number.toFixed(digits),
-  bytes: (number) => (number < 10240 ? `${dom.count(number)} bytes` : `${dom.count(number / 1024)} KB`),
+  bytes: (number) =>
+    (number < 10240 ? `${dom.count(number)} bytes` : `${dom.count(number / 1024)} KB`),
 
   // Rows of cells, the first of each a heading.
   fill(body, rows) {
@@ -27,7 +28,8 @@ const dom = {
           "tr",
           {},
           dom.make("th", { scope: "row" }, heading),
-          ...cells.map((cell) => dom.make("td", typeof cell === "string" ? { class: "number" } : {}, cell)),
+          ...cells.map((cell) =>
+            dom.make("td", typeof cell === "string" ? { class: "number" } : {}, cell)),
         ),
       ),
     );

@@ -10,7 +10,8 @@ const filterLies = {
     const words = view.words();
     const cuckoo = this.next(view, "cuckoo", at.cuckoo);
     const bloom = this.next(view, "bloom", at.bloom);
-    const [met, lied] = [cuckoo && this.metText(view, words, cuckoo), bloom && this.bitsText(bloom)];
+    const met = cuckoo && this.metText(view, words, cuckoo);
+    const lied = bloom && this.bitsText(bloom);
     const none = (kind) =>
       `The ${kind} filter is wrong about none of ${dom.count(view.kStrangers)} strangers.`;
     return {

@@ -54,7 +54,8 @@ const filterPicture = {
     const places = this.places(width, buckets.length);
     const isDrawn = (bucket) => bucket < buckets.length;
     const pen = dom.pen(canvas, width, places.height);
-    const moves = this.movesOf(marks, all).filter(({ from, to }) => isDrawn(from[0]) && isDrawn(to[0]));
+    const moves = this.movesOf(marks, all)
+      .filter(({ from, to }) => isDrawn(from[0]) && isDrawn(to[0]));
     this.drawCells(pen, places, buckets, moves);
     this.mark(pen, places, buckets, marks, moves);
     const routes = moves.map((move, i) => this.route(places, move, i));
@@ -66,12 +67,14 @@ const filterPicture = {
       `Cuckoo filter: ${all.length} buckets of four, ${taken} of ${room} places taken`);
     dom.byId("filter-cuckoo-caption").textContent =
       `Cuckoo filter: ${dom.count(all.length)} buckets of four are ${dom.count(room)} places` +
-      `${isDrawn(all.length - 1) ? "" : `, the first ${dom.count(buckets.length)} buckets are drawn`}. ` +
-      `With ${dom.count(capacity)} words ${dom.percent(capacity / room, 0)} of them are taken: of ` +
-      "more, too many would find no place. A colour is a fingerprint, in base 16; each may stand in " +
-      "two buckets. A bucket keeps its four sorted, which saves a bit for each: so old ones shift " +
-      "when one comes or goes. " +
-      `${moves.length > 0 ? "An arrow begins, with a dot, where the entry was, and ends where it is. " : ""}` +
+      `${isDrawn(all.length - 1) ? "" :
+        `, the first ${dom.count(buckets.length)} buckets are drawn`}. ` +
+      `With ${dom.count(capacity)} words ${dom.percent(capacity / room, 0)} of them are taken: ` +
+      "of more, too many would find no place. A colour is a fingerprint, in base 16; each may " +
+      "stand in two buckets. A bucket keeps its four sorted, which saves a bit for each: so old " +
+      "ones shift when one comes or goes. " +
+      `${moves.length === 0 ? ""
+        : "An arrow begins, with a dot, where the entry was, and ends where it is. "}` +
       `${overflow > 0 ? `${overflow} are counted in the overflow table.` : ""}`;
   },
 
@@ -207,7 +210,7 @@ const filterPicture = {
     dom.byId("filter-bloom-caption").textContent =
       `Bloom filter: ${dom.count(set)} of ${dom.count(all.length)} bits are set` +
       `${all.length > bits.length ? `; the first ${dom.count(bits.length)} are drawn` : ""}. ` +
-      "A word is there if all of its bits are, marked for the word that was asked or added. Nobody " +
-      "can see whose a bit is.";
+      "A word is there if all of its bits are, marked for the word that was asked or added. " +
+      "Nobody can see whose a bit is.";
   },
 };

@@ -85,7 +85,8 @@ const flashView = {
     if (document.querySelector('[name="flash-keys"]:checked').value === "uniform") {
       return 1 + this.nextRandom(this.kKeys);
     }
-    return this.nextRandom(10) < 9 ? 1 + this.nextRandom(hot) : 1 + hot + this.nextRandom(this.kKeys - hot);
+    return this.nextRandom(10) < 9 ? 1 + this.nextRandom(hot)
+      : 1 + hot + this.nextRandom(this.kKeys - hot);
   },
 
   // One overwrite in one transaction, and what the chip did for it.
@@ -95,11 +96,13 @@ const flashView = {
       "SELECT bytes_written, bytes_programmed, collections, erases FROM flash_kv_info('kv')");
     const before = counts();
     this.overwrite(1);
-    const [written, programmed, collections, erases] = counts().map((after, i) => after - before[i]);
+    const [written, programmed, collections, erases] =
+      counts().map((after, i) => after - before[i]);
     const what = `${this.lastKey} got another value: you wrote ${dom.bytes(written)}, and ` +
       `${dom.bytes(programmed)} were programmed into free space. What it held before is dead.`;
     const collected = collections === 0 ? "" :
-      ` Little was free: ${collections === 1 ? "one block was" : `${collections} blocks were`} collected first; ` +
+      ` Little was free: ${collections === 1 ? "one block was" : `${collections} blocks were`} ` +
+      `collected first; ` +
       "their live values were copied.";
     const erased = erases === 0 ? "" :
       ` ${erases === 1 ? "One block was" : `${erases} blocks were`} erased to be written anew.`;
@@ -125,7 +128,8 @@ const flashView = {
       after = flashCollection.lookAt(this.database);
     } while (flashCollection.collected(before, after).length === 0);
     const [first, ...others] = flashCollection.frames(before, after);
-    const text = `${dom.count(writes)} ${writes === 1 ? "value was" : "values were"} overwritten. ` +
+    const text = `${dom.count(writes)} ${writes === 1 ? "value was" : "values were"} ` +
+      `overwritten. ` +
       first.text;
     this.take(this.steps.begin([{ ...first, text }, ...others]));
   },
@@ -193,9 +197,10 @@ const flashView = {
     const check = this.database.value("SELECT cuckoo_check('kv')");
     const journal = left.get(`${this.kFile}-journal`);
     this.say(
-      `The power went after step ${moment} of the ${steps} in which a transaction overwrites all values; ` +
-        `${journal ? `a journal of ${dom.bytes(journal.length)} was` : "no journal was"} beside the database. ` +
-        `After power-on: ${after} of ${before} keys are there, ${written} have a value of that transaction, and ` +
+      `The power went after step ${moment} of the ${steps} in which a transaction overwrites all ` +
+        `values; ${journal ? `a journal of ${dom.bytes(journal.length)} was` : "no journal was"} ` +
+        `beside the database. After power-on: ${after} of ${before} keys are there, ${written} ` +
+        `have a value of that transaction, and ` +
         `cuckoo_check('kv') says ${check}.`,
     );
   },
@@ -211,7 +216,8 @@ const flashView = {
       steps += 1;
       if (Math.random() * steps < 1) {
         moment = steps;
-        left = new Map(files.filter((file) => FS.analyzePath(file).exists).map((file) => [file, FS.readFile(file)]));
+        left = new Map(files.filter((file) => FS.analyzePath(file).exists)
+          .map((file) => [file, FS.readFile(file)]));
       }
       return result;
     };
@@ -235,7 +241,8 @@ const flashView = {
     const of = (column) => this.database.value(`SELECT ${column} FROM flash_kv_info('kv')`);
     dom.fill(dom.byId("flash-figures").tBodies[0], [
       ["keys", dom.count(of("entries"))],
-      ["live, dead, free", ["live_bytes", "dead_bytes", "free_bytes"].map((c) => dom.bytes(of(c))).join(", ")],
+      ["live, dead, free",
+        ["live_bytes", "dead_bytes", "free_bytes"].map((c) => dom.bytes(of(c))).join(", ")],
       ["written by you", dom.bytes(of("bytes_written"))],
       ["programmed into the chip", dom.bytes(of("bytes_programmed"))],
       ["write amplification", dom.rounded(of("write_amplification"), 2)],

@@ -38,31 +38,33 @@ const flashCollection = {
         text: this.copiedText(block, moved, targets) },
       { sectors: after.sectors, marks: { hits: [block] },
         text: `Block ${block} holds nothing that is needed, so it was erased, for the ` +
-          `${this.nth(erases + 1)} time: all of its ${flashMap.kSectors} sectors at once, because ` +
-          "flash can't erase less. They are free." },
+          `${this.nth(erases + 1)} time: all of its ${flashMap.kSectors} sectors at once, ` +
+          "because flash can't erase less. They are free." },
     ];
   },
 
   nth: (number) => {
     const last = number % 10;
     const teen = Math.floor(number / 10) % 10 === 1;
-    return `${dom.count(number)}${teen || last === 0 || last > 3 ? "th" : ["st", "nd", "rd"][last - 1]}`;
+    const ending = teen || last === 0 || last > 3 ? "th" : ["st", "nd", "rd"][last - 1];
+    return `${dom.count(number)}${ending}`;
   },
 
   chosenText({ blocks, room, victim, unit }, block) {
     const { live, age } = blocks[block];
     const bytes = (units) => dom.count(units * unit);
     if (block !== victim) {
-      return `Few blocks are free. Block ${block} was chosen because it is the least worn one with ` +
-        "data: what never changes would keep it young while all others wear out.";
+      return `Few blocks are free. Block ${block} was chosen because it is the least worn one ` +
+        "with data: what never changes would keep it young while all others wear out.";
     }
     const scores = blocks.map((one, i) => [this.score(one, room), i])
       .filter(([, i]) => i !== block && blocks[i].data && !blocks[i].open && blocks[i].live < room)
       .sort(([a], [b]) => b - a);
     const second = scores.length === 0 ? "" :
       ` Next would be block ${scores[0][1]}, with ${dom.count(scores[0][0])}.`;
-    return `Few blocks are free. Block ${block} was chosen: a copy of its ${bytes(live)} live bytes ` +
-      `gives back ${bytes(room - live)} dead ones, and nothing was written to it for ${dom.count(age)} ` +
+    return `Few blocks are free. Block ${block} was chosen: a copy of its ${bytes(live)} live ` +
+      `bytes gives back ${bytes(room - live)} dead ones, and nothing was written to it for ` +
+      `${dom.count(age)} ` +
       `changes, so what is live in it may stay so. Dead × age ÷ (block + live) = ` +
       `${bytes(room - live)} × ${dom.count(age)} ÷ (${bytes(room)} + ${bytes(live)}) = ` +
       `${dom.count(this.score(blocks[block], room))}, more than of any other.${second}`;

@@ -3,7 +3,8 @@
 "use strict";
 
 const flashMap = {
-  kRead: "SELECT state, erase_count, live_bytes, dead_bytes, free_bytes FROM flash_kv_sectors('kv')",
+  kRead: `SELECT state, erase_count, live_bytes, dead_bytes, free_bytes
+    FROM flash_kv_sectors('kv')`,
   kSectors: 4,  // of an erase block
 
   read: (database) => database.rows(flashMap.kRead).map(

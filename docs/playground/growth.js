@@ -30,12 +30,14 @@ const growthView = {
     this.database = new Database();
     this.database.run(
       `PRAGMA page_size = 512;
-       CREATE VIRTUAL TABLE words USING cuckoo_filter(word TEXT, capacity = 500, fpr = 1e-8, seed = 1)`,
+       CREATE VIRTUAL TABLE words USING cuckoo_filter(word TEXT, capacity = 500, fpr = 1e-8,
+         seed = 1)`,
     );
     this.first = this.added = 0;  // words "word first + 1" … "word added" are in
     this.transactions = 0;
     this.hits = [];               // numbers of segments that the last transaction changed
-    this.say("An empty filter is one segment, with room for 500 words. Step adds 500 in one transaction.");
+    this.say("An empty filter is one segment, with room for 500 words. Step adds 500 in one " +
+      "transaction.");
   },
 
   now() {
@@ -86,9 +88,10 @@ const growthView = {
     this.transactions += 1;
     const after = this.now();
     const texts = this.textsOf(before, after);
-    this.say(`Transaction ${this.transactions} ${what} ${this.kBatch} words: as many entries at the ` +
-      `end of the log. ${texts.length > 0 ? texts.join(" ") : `${dom.count(after.pending)} entries ` +
-      "pend, too few to fold a segment: a commit that writes the log alone is short."}`);
+    this.say(`Transaction ${this.transactions} ${what} ${this.kBatch} words: as many entries at ` +
+      `the end of the log. ${texts.length > 0 ? texts.join(" ")
+        : `${dom.count(after.pending)} entries pend, too few to fold a segment: a commit that ` +
+          "writes the log alone is short."}`);
   },
 
   // What became of the segments, a sentence each.
@@ -109,7 +112,8 @@ const growthView = {
       } else if (old.number !== segment.number) {
         this.hits.push(segment.number);
         texts.push(`${this.whose(segment)} was too full, and was made anew of its hashes: room ` +
-          `for ${dom.count(segment.capacity)} words instead of ${dom.count(old.capacity)}.${alone}`);
+          `for ${dom.count(segment.capacity)} words instead of ` +
+          `${dom.count(old.capacity)}.${alone}`);
       } else if (old.items !== segment.items || old.run_entries !== segment.run_entries) {
         this.hits.push(segment.number);
         texts.push(`${this.whose(segment)} was folded: its pending entries went into its pages, ` +
@@ -117,7 +121,8 @@ const growthView = {
       }
     }
     for (const [parent, pieces] of made) {
-      texts.push(`${this.whose(parent)} would have got more than the ${dom.count(after.most_keys)} ` +
+      texts.push(`${this.whose(parent)} would have got more than the ` +
+        `${dom.count(after.most_keys)} ` +
         "words that a segment may hold. So it was split by the next " +
         `${pieces[0].depth - parent.depth === 1 ? "bit" : "bits"} of the hashes, into segments ` +
         `${pieces.map((piece) => this.name(piece)).join(" and ")}.${alone}`);
@@ -130,7 +135,8 @@ const growthView = {
   draw() {
     const { segments, most_keys: most, pending, position } = this.now();
     const of = (column) => this.database.value(`SELECT ${column} FROM filter_info('words')`);
-    const ordered = segments.map((segment) => ({ ...segment, left: segment.prefix / 2 ** segment.depth }))
+    const ordered = segments
+      .map((segment) => ({ ...segment, left: segment.prefix / 2 ** segment.depth }))
       .sort((a, b) => a.left - b.left);
     dom.byId("growth-picture").replaceChildren(...ordered.map((segment) => {
       const part = (value) => `${Math.min(100, (100 * value) / most).toFixed(2)}%`;
@@ -183,11 +189,11 @@ const growthView = {
       class: "pends", style: `margin-left: ${left(segment.from)}%; height: ${height}px`,
     })));
     dom.byId("growth-log-text").textContent = cells === 0 ? "The log is empty."
-      : `The log: a cell is the ${this.kBatch} entries of a transaction, the newest at the right. ` +
-        `${entries > cells * this.kBatch ? `The last ${cells} are drawn. ` : ""}Grey ones are folded; ` +
-        "they are kept for a while, for copies of the filter that ask what is new. " +
-        `${pending.length === 0 ? "Nothing pends." : "Each bar is a segment: it reaches back to the " +
-        `oldest entry that pends for it. The longest is that of ${pending[0].depth === 0
+      : `The log: a cell is the ${this.kBatch} entries of a transaction, the newest at the ` +
+        `right. ${entries > cells * this.kBatch ? `The last ${cells} are drawn. ` : ""}Grey ones ` +
+        "are folded; they are kept for a while, for copies of the filter that ask what is new. " +
+        `${pending.length === 0 ? "Nothing pends." : "Each bar is a segment: it reaches back to " +
+        `the oldest entry that pends for it. The longest is that of ${pending[0].depth === 0
           ? "the only segment" : `segment ${this.name(pending[0])}`}: it is folded next.`}`;
   },
 };

@@ -174,8 +174,8 @@ const hashingView = {
     const { word, moves } = this.hand;
     const before = this.cells;
     this.remake([...this.words(), word]);
-    this.say(`${moves} evictions found no empty cell, so the words probably go round in a circle. ` +
-      `Both tables are made anew with other hash functions, number ${this.round}` +
+    this.say(`${moves} evictions found no empty cell, so the words probably go round in a ` +
+      `circle. Both tables are made anew with other hash functions, number ${this.round}` +
       `${this.cells > before ? `, and grew to ${this.cells} cells each` : ""}.`);
   },
 
@@ -185,8 +185,8 @@ const hashingView = {
     this.cells *= 2;
     this.remake([...words, word]);
     this.say(`The ${words.length} words fill half of the cells. With more of them circles get ` +
-      `likely, so both tables are made anew before “${word}” comes, with ${this.cells} cells each ` +
-      `instead of ${before}, and with other hash functions, number ${this.round}.`);
+      `likely, so both tables are made anew before “${word}” comes, with ${this.cells} cells ` +
+      `each instead of ${before}, and with other hash functions, number ${this.round}.`);
   },
 
   // False: these hash functions won't do either.
@@ -282,9 +282,11 @@ const hashingView = {
       const [y1, y2] = [middle(table, from), middle(1 - table, to)];
       const back = table === 0 ? x2 - 8 : x2 + 8;
       const angle = Math.atan2(y2 - y1, x2 - x1) * 180 / Math.PI;
-      return `<g class="arrow${i === waits ? " waits" : ""}"><circle cx="${x1}" cy="${y1}" r="4"/>` +
+      return `<g class="arrow${i === waits ? " waits" : ""}">` +
+        `<circle cx="${x1}" cy="${y1}" r="4"/>` +
         `<line x1="${x1}" y1="${y1}" x2="${(x2 + back) / 2}" y2="${y2 - (y2 - y1) * 4 / width}"/>` +
-        `<path d="M 0 0 L -9 -5 L -9 5 Z" transform="translate(${x2} ${y2}) rotate(${angle})"/></g>`;
+        `<path d="M 0 0 L -9 -5 L -9 5 Z" transform="translate(${x2} ${y2}) ` +
+        `rotate(${angle})"/></g>`;
     }).join("");
     picture.setAttribute("aria-label", this.arrows.length === 0 ? "No word was evicted"
       : `${this.arrows.length} evicted, one after another, each to its cell of the other table`);

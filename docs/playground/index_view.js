@@ -34,7 +34,8 @@ const indexView = {
     this.database?.close();
     this.database = new Database();
     this.database.run(
-      `CREATE VIRTUAL TABLE kv USING flash_kv(key TEXT, value, size = '256KB', sector_size = 512, erase_block = 4,
+      `CREATE VIRTUAL TABLE kv USING flash_kv(key TEXT, value, size = '256KB',
+         sector_size = 512, erase_block = 4,
          hashes = 2, ways = ${dom.byId("index-ways").value}, seed = 1)`,
     );
     this.numbered = 0;  // of the keys "key 1", "key 2" …, how many the step button wrote
@@ -77,7 +78,8 @@ const indexView = {
     });
     this.steps = new Steps();
     this.frame = { index: this.now(), buckets: [], slots: [] };
-    this.say(`${this.kMany} keys were written; the index has had to move ${dom.count(this.frame.index.moves)} ` +
+    this.say(`${this.kMany} keys were written; the index has had to move ` +
+      `${dom.count(this.frame.index.moves)} ` +
       `entries so far, and grew ${this.frame.index.expansions} times.`);
   },
 
@@ -94,35 +96,43 @@ const indexView = {
     }
     const before = { index: this.now(), key: this.keyOf(key) };
     this.put(key);
-    this.take(this.steps.begin(this.framesOf(key, before, { index: this.now(), key: this.keyOf(key) })));
+    const after = { index: this.now(), key: this.keyOf(key) };
+    this.take(this.steps.begin(this.framesOf(key, before, after)));
   },
 
   // What a write did to the index, from what it was before and is after it.
   framesOf(key, before, after) {
     const { hash, position, sector } = after.key;
-    const written = `“${key}”: its record was programmed at unit ${position} of the log, in sector ${sector}.`;
-    const last = { index: after.index, buckets: after.key.buckets, slots: this.slotsOf(after.index, hash, position) };
+    const written = `“${key}”: its record was programmed at unit ${position} of the log, in ` +
+      `sector ${sector}.`;
+    const last = { index: after.index, buckets: after.key.buckets,
+      slots: this.slotsOf(after.index, hash, position) };
     const names = (buckets) => [...new Set(buckets)].join(" or ");
     if (before.key.position !== 0) {
-      return [{ ...last, text: `${written} The slot of hash ${this.hex(hash)} stays where it is and points there now; ` +
+      return [{ ...last, text: `${written} The slot of hash ${this.hex(hash)} stays where it is ` +
+        `and points there now; ` +
         `the record before, at unit ${before.key.position}, is dead.` }];
     }
     if (after.index.expansions > before.index.expansions) {
       const [from, to] = [before, after].map(({ index }) => index.slots.length / index.ways);
       return [
         { index: before.index, buckets: before.key.buckets, slots: [],
-          text: `${written} Hash ${this.hex(hash)} may stand in bucket ${names(before.key.buckets)}: both are full, and ` +
+          text: `${written} Hash ${this.hex(hash)} may stand in bucket ` +
+            `${names(before.key.buckets)}: both are full, and ` +
             "no chain of moves that the search tried ends at an empty slot." },
-        { ...last, text: `So the index grew from ${from} to ${to} buckets. Each entry's buckets follow from its hash ` +
+        { ...last, text: `So the index grew from ${from} to ${to} buckets. Each entry's buckets ` +
+          `follow from its hash ` +
           "alone, so no record was read for that." },
       ];
     }
     const chain = this.chainOf(before.index, after.index, hash, position);
     if (chain.length === 0) {
-      return [{ ...last, text: `${written} No slot was found for hash ${this.hex(hash)}: it waits in the stash.` }];
+      return [{ ...last, text: `${written} No slot was found for hash ${this.hex(hash)}: it ` +
+        `waits in the stash.` }];
     }
     if (chain.length === 1) {
-      return [{ ...last, text: `${written} Hash ${this.hex(hash)} may stand in bucket ${names(after.key.buckets)}; it ` +
+      return [{ ...last, text: `${written} Hash ${this.hex(hash)} may stand in bucket ` +
+        `${names(after.key.buckets)}; it ` +
         `took a free slot of bucket ${this.bucketOf(after.index, chain[0])}.` }];
     }
     return this.relocationFrames(written, before, after, chain, last);
@@ -135,7 +145,8 @@ const indexView = {
     const frames = [{
       index: before.index, buckets: after.key.buckets, slots: [],
       text: `${written} Hash ${this.hex(after.key.hash)} may stand in bucket ` +
-        `${[...new Set(after.key.buckets)].join(" or ")}, and both are full. The shortest chain to an empty slot has ` +
+        `${[...new Set(after.key.buckets)].join(" or ")}, and both are full. The shortest chain ` +
+        `to an empty slot has ` +
         `${chain.length - 1} ${chain.length === 2 ? "move" : "moves"}.`,
     }];
     for (let i = chain.length - 1; i > 0; --i) {
@@ -143,18 +154,22 @@ const indexView = {
       slots[to] = slots[from];
       slots[from] = [0, 0];
       frames.push({
-        index: { ...after.index, slots: slots.slice() }, buckets: [bucket(from), bucket(to)], slots: [to],
-        text: `${this.hex(slots[to][0])} moved from bucket ${bucket(from)} to its other bucket, ${bucket(to)}, where a ` +
+        index: { ...after.index, slots: slots.slice() },
+        buckets: [bucket(from), bucket(to)], slots: [to],
+        text: `${this.hex(slots[to][0])} moved from bucket ${bucket(from)} to its other bucket, ` +
+          `${bucket(to)}, where a ` +
           "slot was empty.",
       });
     }
-    frames.push({ ...last, text: `${this.hex(after.key.hash)} took the slot in bucket ${bucket(chain[0])} that is free now.` });
+    frames.push({ ...last, text: `${this.hex(after.key.hash)} took the slot in bucket ` +
+      `${bucket(chain[0])} that is free now.` });
     return frames;
   },
 
   // Slots: the one that the new entry is in, the one that its entry of before is in now, and so on.
   chainOf(before, after, hash, position) {
-    const same = ([hash1, position1], [hash2, position2]) => hash1 === hash2 && position1 === position2;
+    const same = ([hash1, position1], [hash2, position2]) =>
+      hash1 === hash2 && position1 === position2;
     const chain = [];
     let entry = [hash, position];
     while (entry[1] !== 0) {
@@ -170,7 +185,8 @@ const indexView = {
   },
 
   slotsOf: (index, hash, position) =>
-    index.slots.flatMap(([slotHash, slotPosition], slot) => (slotHash === hash && slotPosition === position ? [slot] : [])),
+    index.slots.flatMap(([slotHash, slotPosition], slot) =>
+      (slotHash === hash && slotPosition === position ? [slot] : [])),
   bucketOf: (index, slot) => Math.floor(slot / index.ways),
 
   // --- other buttons
@@ -179,11 +195,14 @@ const indexView = {
     const index = this.now();
     const { hash, buckets, position, sector } = this.keyOf(key);
     this.steps = new Steps();
-    this.frame = { index, buckets, slots: position === 0 ? [] : this.slotsOf(index, hash, position) };
-    const read = `“${key}”: hash ${this.hex(hash)} may stand in bucket ${[...new Set(buckets)].join(" or ")}.`;
+    const slots = position === 0 ? [] : this.slotsOf(index, hash, position);
+    this.frame = { index, buckets, slots };
+    const read = `“${key}”: hash ${this.hex(hash)} may stand in bucket ` +
+      `${[...new Set(buckets)].join(" or ")}.`;
     if (position !== 0) {
       const value = this.database.value("SELECT value FROM kv WHERE key = ?", key);
-      this.say(`${read} It does, and points to unit ${position}: the record there, in sector ${sector}, has the key, so ` +
+      this.say(`${read} It does, and points to unit ${position}: the record there, in sector ` +
+        `${sector}, has the key, so ` +
         `its value is the answer: “${value}”.`);
     } else {
       this.say(`${read} No slot leads to a record with this key: it is not there.`);
@@ -197,7 +216,8 @@ const indexView = {
     this.frame = { index: this.now(), buckets: before.buckets, slots: [] };
     this.say(before.position === 0
       ? `“${key}” is not there: nothing to remove.`
-      : `“${key}”: its slot points to a record that says “removed” now, until a collection drops both.`);
+      : `“${key}”: its slot points to a record that says “removed” now, until a collection drops ` +
+        `both.`);
   },
 
   // --- what is seen
@@ -208,7 +228,9 @@ const indexView = {
     for (let first = 0; first < index.slots.length; first += index.ways) {
       const bucket = first / index.ways;
       const cells = index.slots.slice(first, first + index.ways).map(([hash, position], way) =>
-        dom.make("span", { class: `slot${position === 0 ? "" : " taken"}${slots.includes(first + way) ? " hit" : ""}`,
+        dom.make("span", {
+          class: ["slot", position === 0 ? "" : "taken", slots.includes(first + way) ? "hit" : ""]
+            .join(" "),
           style: position === 0 ? "" : `background: hsl(${dom.hue(hash % 9973)} 60% 66%)`,
           title: position === 0 ? "empty" : `hash ${this.hex(hash)}, unit ${position}` },
         position === 0 ? "" : String(position)));

@@ -10,7 +10,7 @@ const ringView = {
   kSeed: 1,
   kArcs: 720,
   kMostSteps: 12,
-  algorithms: ["ring", "ketama", "slots"],  // in the order of their numbers in core/ring/hash_ring.hpp
+  algorithms: ["ring", "ketama", "slots"],  // as core/ring/hash_ring.hpp numbers them
 
   start() {
     this.database = new Database();
@@ -84,9 +84,9 @@ const ringView = {
     }
     this.keepOwners();
     this.movedBy = [];
-    this.say(`Each node of weight 1 has ${vnodes} ${vnodes === 1 ? "point" : "points"} on the ring ` +
-      "now. A node’s share is the sum of the gaps before its points, and gaps differ widely: " +
-      `${vnodes <= 10 ? "so few don’t even out." : "many of them even out."}`);
+    this.say(`Each node of weight 1 has ${vnodes} ${vnodes === 1 ? "point" : "points"} on the ` +
+      "ring now. A node’s share is the sum of the gaps before its points, and gaps differ " +
+      `widely: ${vnodes <= 10 ? "so few don’t even out." : "many of them even out."}`);
   },
 
   guard(action) {
@@ -128,7 +128,8 @@ const ringView = {
   // The owner of each key, by each algorithm and by "number modulo nodes"; those before are kept.
   keepOwners() {
     const all = this.algorithms.map((name) =>
-      `INSERT INTO owners SELECT '${name}', number, node FROM keys JOIN ${name} r ON r.key = keys.key`);
+      `INSERT INTO owners SELECT '${name}', number, node
+       FROM keys JOIN ${name} r ON r.key = keys.key`);
     this.database.transaction(() => this.database.run(
       `DELETE FROM old_owners; INSERT INTO old_owners SELECT * FROM owners; DELETE FROM owners;
        ${all.join(";")};
@@ -178,7 +179,8 @@ const ringView = {
     const moved = this.movedBy.find(([by]) => by === drawn)[1] / this.kKeys;
     this.say(
       `${node} ${what}: by ${drawn}, ${dom.percent(moved)} of the keys moved. ` +
-        (foretold === null ? "" : `hash_ring_moves() had said ${dom.percent(foretold)} of the circle.`),
+        (foretold === null ? ""
+          : `hash_ring_moves() had said ${dom.percent(foretold)} of the circle.`),
     );
   },
 
@@ -370,7 +372,8 @@ const ringView = {
   // Which way is next, in the middle.
   direction: (at) =>
     `<path class="way" d="M ${at(0.9, 38)} A 38 38 0 0 1 ${at(0.1, 38)}"/>` +
-    `<path class="tip" transform="translate(${at(0.1, 38)}) rotate(36)" d="M 5 0 L -3 -4 L -3 4 Z"/>` +
+    `<path class="tip" transform="translate(${at(0.1, 38)}) rotate(36)" ` +
+    'd="M 5 0 L -3 -4 L -3 4 Z"/>' +
     '<text y="-22">next</text>',
 
   // From the key to the first point behind it.

@@ -82,7 +82,8 @@ const sqlView = {
         `${results.length} result${results.length === 1 ? "" : "s"}.`);
     } catch (error) {
       results = error.results ?? [];
-      const late = error.message === "interrupted" ? `: more than ${milliseconds / 1000} seconds` : "";
+      const late = error.message !== "interrupted" ? ""
+        : `: more than ${milliseconds / 1000} seconds`;
       const { number, line } = error.statement ?? {};
       const where = number === undefined ? "" : `Statement ${number}, line ${line}: `;
       this.say(`${where}${dom.reason(error)}${late}`, true);
@@ -99,16 +100,17 @@ const sqlView = {
           UNION ALL SELECT 'temp', name, sql FROM temp.sqlite_schema) s USING (schema, name)
        WHERE l.name NOT LIKE 'sqlite_%' ORDER BY l.type = 'shadow', l.schema, l.name`);
     const shadows = tables.filter(([, , type]) => type === "shadow");
-    const entries = tables.filter(([, , type]) => type !== "shadow").map(([schema, name, type, sql]) => {
+    const others = tables.filter(([, , type]) => type !== "shadow");
+    const entries = others.map(([schema, name, type, sql]) => {
       const [, module] = /^CREATE VIRTUAL TABLE.*? USING\s+(\w+)/is.exec(sql) ?? [];
       const columns = this.columnsOf(schema, name).map((column) => dom.make("li", {}, column));
-      return dom.make("details", {},
+      return dom.make("details", { "aria-label": name },
         dom.make("summary", {}, schema === "main" ? name : `${schema}.${name}`, " ",
           dom.make("span", { class: "hint" }, module ?? type)),
         dom.make("ul", {}, ...columns));
     });
     if (shadows.length > 0) {
-      entries.push(dom.make("details", {},
+      entries.push(dom.make("details", { "aria-label": "Shadow tables" },
         dom.make("summary", {}, dom.make("span", { class: "hint" },
           `${shadows.length} shadow tables, in which these are stored`)),
         dom.make("ul", {}, ...shadows.map(([, name]) => dom.make("li", {}, name)))));
@@ -128,9 +130,11 @@ const sqlView = {
   },
 
   table({ columns, rows, more }) {
-    const head = dom.make("tr", {}, ...columns.map((name) => dom.make("th", { scope: "col" }, name)));
+    const head = dom.make("tr", {},
+      ...columns.map((name) => dom.make("th", { scope: "col" }, name)));
     const body = rows.map((row) => dom.make("tr", {}, ...row.map((value) => this.cell(value))));
-    const note = more ? `The first ${rows.length} rows.` : `${rows.length} row${rows.length === 1 ? "" : "s"}`;
+    const note = more ? `The first ${rows.length} rows.`
+      : `${rows.length} row${rows.length === 1 ? "" : "s"}`;
     return dom.make(
       "div",
       { class: "scroll", tabindex: "0", role: "group", "aria-label": "Result" },

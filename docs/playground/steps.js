@@ -1,6 +1,6 @@
-// What a change did, one move at a time: a view makes a list of frames of it, and shows one for each
-// press of its step button. A frame is {text, …}, with whatever the view draws of it; the last one
-// is what the structure holds now.
+// What a change did, one move at a time: a view makes a list of frames of it, and shows one for
+// each press of its step button. A frame is {text, …}, with whatever the view draws of it; the last
+// one is what the structure holds now.
 "use strict";
 
 class Steps {

@@ -12,10 +12,13 @@ const takePictures = require("./tests/pictures.js");
 const [modules, option] = process.argv.slice(2);
 const puppeteer = require(path.resolve(modules, "puppeteer-core"));
 
-// What each view's file has, with that view open; and those of all views.
-const files = [...views, "everybody"];
-const tests = files.flatMap((file) =>
-  Object.entries(require(`./tests/${file}.js`)).map(([name, test]) => ({ name, test, view: file })));
+// The files of a view begin with its name; it is open when their tests begin.
+const files = [...views, "filter_why", "everybody"];
+const tests = files.flatMap((file) => {
+  const [view] = file.split("_");
+  return Object.entries(require(`./tests/${file}.js`))
+    .map(([name, test]) => ({ name, test, view }));
+});
 
 async function main() {
   const browser = await puppeteer.launch({

@@ -8,8 +8,8 @@ const zlib = require("node:zlib");
 
 const { here, views } = require("./page.js");
 
-const kFirstView = 1000;       // milliseconds from the start of loading
-const kMostBytes = 1_500_000;  // of cuckoo.js, compressed
+const kFirstView = 1000; // milliseconds from the start of loading
+const kMostBytes = 1_500_000; // of cuckoo.js, compressed
 
 module.exports = {
   async shows_something_at_once({ page }) {
@@ -43,23 +43,29 @@ module.exports = {
     assert.equal(await page.page.$$eval('[role="tab"][tabindex="0"]', (tabs) => tabs.length), 1);
     await page.page.keyboard.press("Home");
     await page.page.keyboard.press("ArrowRight");
-    await page.page.keyboard.press("Tab");  // the link
-    await page.page.keyboard.press("Tab");  // the slider
+    await page.page.keyboard.press("Tab"); // the link
+    await page.page.keyboard.press("Tab"); // the slider
     await page.page.keyboard.press("End");
     assert.equal((await page.figures("#filter-figures"))["words counted"][0], "1,000");
   },
 
   // From the first view to the last, and the three kinds of cuckoo tables from one to another.
   async leads_from_view_to_view({ page }) {
-    const open = () => page.page.$eval('[role="tab"][aria-selected="true"]', (tab) =>
-      [tab.getAttribute("aria-controls"), tab.innerText]);
+    const open = () =>
+      page.page.$eval('[role="tab"][aria-selected="true"]', (tab) => [
+        tab.getAttribute("aria-controls"),
+        tab.innerText,
+      ]);
     const seen = [await open()];
     for (let i = 1; i < views.length; ++i) {
       await page.click(`#${views[i - 1]} .next a`);
       seen.push(await open());
       assert.equal(await page.page.$eval(`#${views[i]}`, (section) => section.hidden), false);
     }
-    assert.deepEqual(seen.map(([view]) => view), views);
+    assert.deepEqual(
+      seen.map(([view]) => view),
+      views,
+    );
     seen.forEach(([, text], i) => assert.match(text, new RegExp(`^${i + 1} `)));
     assert.equal(await page.page.$(`#${views.at(-1)} .next`), null);
     assert.match(await page.text("#chain"), /cuckoo hashing.*→.*cuckoo filter.*→.*slot cache/s);
@@ -73,8 +79,20 @@ module.exports = {
   },
 
   async everything_has_a_name({ page }) {
-    const roles = ["button", "textbox", "combobox", "slider", "spinbutton", "radio", "img", "image", "tab", "tabpanel",
-      "group", "link"];
+    const roles = [
+      "button",
+      "textbox",
+      "combobox",
+      "slider",
+      "spinbutton",
+      "radio",
+      "img",
+      "image",
+      "tab",
+      "tabpanel",
+      "group",
+      "link",
+    ];
     for (const view of views) {
       await page.click(`#tab-${view}`);
       const nameless = [];
@@ -121,17 +139,28 @@ module.exports = {
     await page.click('#sql-form [type="submit"]');
     const ratio = (selector) =>
       page.page.$eval(selector, (element) => {
-        const numbers = (colour) => colour.match(/[\d.]+/g).slice(0, 3).map(Number);
+        const numbers = (colour) =>
+          colour
+            .match(/[\d.]+/g)
+            .slice(0, 3)
+            .map(Number);
         const light = (colour) => {
           const [r, g, b] = numbers(colour).map((part) =>
-            part / 255 <= 0.03928 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4);
+            part / 255 <= 0.03928 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4,
+          );
           return 0.2126 * r + 0.7152 * g + 0.0722 * b;
         };
         let behind = element;
-        while (getComputedStyle(behind).backgroundColor === "rgba(0, 0, 0, 0)" && behind.parentElement) {
+        while (
+          getComputedStyle(behind).backgroundColor === "rgba(0, 0, 0, 0)" &&
+          behind.parentElement
+        ) {
           behind = behind.parentElement;
         }
-        const two = [light(getComputedStyle(element).color), light(getComputedStyle(behind).backgroundColor)];
+        const two = [
+          light(getComputedStyle(element).color),
+          light(getComputedStyle(behind).backgroundColor),
+        ];
         return (Math.max(...two) + 0.05) / (Math.min(...two) + 0.05);
       });
     for (const scheme of ["light", "dark"]) {

@@ -8,33 +8,49 @@ const { count } = require("./page.js");
 
 module.exports = {
   async filter_figures_are_those_of_tables({ page }) {
-    for (const [words, rate] of [[40, 0.03], [700, 0.03], [1000, 0.001], [1000, 0.25]]) {
+    for (const [words, rate] of [
+      [40, 0.03],
+      [700, 0.03],
+      [1000, 0.001],
+      [1000, 0.25],
+    ]) {
       await page.set("#filter-capacity", 1000);
       await page.set("#filter-rate", rate);
       await page.set("#filter-count", words);
       const shown = await page.figures("#filter-figures");
       const table = (kind) => `CREATE TABLE numbers AS WITH RECURSIVE n(value) AS
           (VALUES (0) UNION ALL SELECT value + 1 FROM n WHERE value < 19999) SELECT value FROM n;
-        CREATE VIRTUAL TABLE ${kind} USING ${kind}_filter(word TEXT, capacity = 1000, fpr = ${rate}, seed = 1);
-        INSERT INTO ${kind} SELECT 'word ' || value FROM numbers WHERE value BETWEEN 1 AND ${words};`;
+        CREATE VIRTUAL TABLE ${kind} USING ${kind}_filter(word TEXT, capacity = 1000, fpr =
+          ${rate}, seed = 1);
+        INSERT INTO ${kind} SELECT 'word ' || value FROM numbers WHERE value BETWEEN 1 AND
+          ${words};`;
       for (const [column, kind] of ["cuckoo", "bloom"].entries()) {
         const [[counted, capacity, fpr]] = await page.sql(
-          `${table(kind)} SELECT items, capacity, fpr FROM filter_info('${kind}')`);
-        const [[bits]] = await page.sql(`SELECT round(bits_per_key * 1000) FROM filter_plan(1000, ${rate})
+          `${table(kind)} SELECT items, capacity, fpr FROM filter_info('${kind}')`,
+        );
+        const [[bits]] =
+          await page.sql(`SELECT round(bits_per_key * 1000) FROM filter_plan(1000, ${rate})
           WHERE module = '${kind}_filter' AND ifnull(layout, '') IN ('', 'standard')`);
         // An image has all that the table holds in its cells, as the view's filters have.
         const [[load, now, wrong]] = await page.sql(
           `${table(kind)} CREATE TABLE image AS SELECT filter_export('${kind}') AS bytes;
            SELECT load_factor, fpr_now, (SELECT count(*) FROM numbers, image
-             WHERE filter_contains(bytes, 'stranger ' || value)) FROM image, filter_info(bytes)`);
+             WHERE filter_contains(bytes, 'stranger ' || value)) FROM image, filter_info(bytes)`,
+        );
         const cell = (name) => shown[name][column];
         // A Bloom filter counts, when it is folded, what did not look as if it were there: the view
         // folds more often than the table.
         const items = count(cell("words counted"));
         const differs = kind === "bloom" ? Math.floor(words * rate) : 0;
-        assert(Math.abs(items - counted) <= differs, `${kind}: ${items} words, the table says ${counted}`);
+        assert(
+          Math.abs(items - counted) <= differs,
+          `${kind}: ${items} words, the table says ${counted}`,
+        );
         assert.equal(count(cell("made for so many words")), capacity);
-        assert.equal(cell("size of the cells"), `${Math.round(bits / 8).toLocaleString("en-US")} bytes`);
+        assert.equal(
+          cell("size of the cells"),
+          `${Math.round(bits / 8).toLocaleString("en-US")} bytes`,
+        );
         assert.equal(cell("bits a word"), (bits / items).toFixed(1));
         assert.equal(cell("wrong “probably”, at most"), `${(100 * fpr).toFixed(1)} %`);
         assert.equal(cell("of these taken, or set"), `${(100 * load).toFixed(1)} %`);
@@ -48,28 +64,49 @@ module.exports = {
     await page.set("#filter-capacity", 64);
     await page.set("#filter-rate", 0.25);
     await page.set("#filter-count", 60);
-    const words = ["word 1", "word 60", ...Array.from({ length: 40 }, (_, i) => `other ${i}`), "naïve 😀", "'"];
-    const holds = (kind) => `CREATE VIRTUAL TABLE t USING ${kind}_filter(word TEXT, capacity = 64, fpr = 0.25,
+    const words = [
+      "word 1",
+      "word 60",
+      ...Array.from({ length: 40 }, (_, i) => `other ${i}`),
+      "naïve 😀",
+      "'",
+    ];
+    const holds = (
+      kind,
+    ) => `CREATE VIRTUAL TABLE t USING ${kind}_filter(word TEXT, capacity = 64, fpr = 0.25,
         seed = 1);
-      INSERT INTO t WITH RECURSIVE n(value) AS (VALUES (1) UNION ALL SELECT value + 1 FROM n WHERE value < 60)
+      INSERT INTO t WITH RECURSIVE n(value) AS (VALUES (1) UNION ALL SELECT value + 1 FROM n
+        WHERE value < 60)
         SELECT 'word ' || value FROM n;
-      SELECT filter_contains(filter_export('t'), value) FROM json_each('${JSON.stringify(words).replaceAll("'", "''")}')`;
+      SELECT filter_contains(filter_export('t'), value) FROM
+        json_each('${JSON.stringify(words).replaceAll("'", "''")}')`;
     const expected = [await page.sql(holds("cuckoo")), await page.sql(holds("bloom"))];
     let wrong = 0;
     for (const [i, word] of words.entries()) {
       await page.set("#filter-word", word);
       await page.click("#filter-ask");
       const said = await page.text("#filter-said");
-      const answers = [...said.matchAll(/filter: (probably there|definitely not there)(, which is wrong)?;/g)];
+      const answers = [
+        ...said.matchAll(/filter: (probably there|definitely not there)(, which is wrong)?;/g),
+      ];
       // What it read, from filters that the view knows nothing of.
-      const read = await page.page.evaluate((asked) => ["cuckoo", "bloom"].map((kind) => {
-        const filter = core.filterNew(filterView.kinds[kind], 64, 0.25, 1);
-        const answer = core.filterAsk(filter, asked);
-        core.filterDelete(filter);
-        return answer;
-      }), word);
-      assert(said.includes(`fingerprint ${read[0].fingerprint.toString(16)} in buckets ` +
-        `${[...new Set(read[0].buckets)].join(" and ")}.`), said);
+      const read = await page.page.evaluate(
+        (asked) =>
+          ["cuckoo", "bloom"].map((kind) => {
+            const filter = core.filterNew(filterView.kinds[kind], 64, 0.25, 1);
+            const answer = core.filterAsk(filter, asked);
+            core.filterDelete(filter);
+            return answer;
+          }),
+        word,
+      );
+      assert(
+        said.includes(
+          `fingerprint ${read[0].fingerprint.toString(16)} in buckets ` +
+            `${[...new Set(read[0].buckets)].join(" and ")}.`,
+        ),
+        said,
+      );
       assert(said.endsWith(`looked at bits ${read[1].cells.join(", ")}.`), said);
       assert.equal(answers.length, 2, said);
       for (const [kind, [, answer, lie]] of answers.entries()) {
@@ -85,258 +122,51 @@ module.exports = {
     await page.set("#filter-capacity", 250);
     await page.set("#filter-rate", 0.03);
     await page.set("#filter-count", 200);
-    const buckets = () => page.page.evaluate(() => core.filterState(filterView.filters.cuckoo).buckets);
+    const buckets = () =>
+      page.page.evaluate(() => core.filterState(filterView.filters.cuckoo).buckets);
     for (let i = 0; i < 5; ++i) {
       await page.click("#filter-relocate");
       const said = await page.text("#filter-said");
-      const [, word, first, into] = /^“(.*)”: fingerprint (\w+) went into bucket (\d+), whose/.exec(said) ?? [];
+      const [, word, first, into] =
+        /^“(.*)”: fingerprint (\w+) went into bucket (\d+), whose/.exec(said) ?? [];
       assert(word, said);
       const moves = [...said.matchAll(/(\w+) moved to its other bucket, (\d+)/g)];
       assert(moves.length > 0, said);
       const after = await buckets();
-      for (const [fingerprint, bucket] of [[first, into], ...moves.map(([, moved, to]) => [moved, to])]) {
-        assert(after[Number(bucket)].includes(parseInt(fingerprint, 16)), `${said}: ${fingerprint} in ${bucket}`);
+      for (const [fingerprint, bucket] of [
+        [first, into],
+        ...moves.map(([, moved, to]) => [moved, to]),
+      ]) {
+        assert(
+          after[Number(bucket)].includes(parseInt(fingerprint, 16)),
+          `${said}: ${fingerprint} in ${bucket}`,
+        );
       }
       await page.set("#filter-word", word);
       await page.click("#filter-ask");
-      assert.match(await page.text("#filter-said"), /^[^:]*cuckoo filter: probably there; .*Bloom filter: probably there;/);
-    }
-  },
-
-  async filter_draws_what_it_holds({ page }) {
-    const cases = [[64, 50, "light"], [250, 230, "dark"], [1000, 900, "light"]];
-    for (const [capacity, words, scheme] of cases) {
-      await page.page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
-      await page.set("#filter-capacity", capacity);
-      await page.set("#filter-count", words);
-      await page.click("#filter-relocate");
-      const wrong = await page.page.evaluate(() => {
-        const { filters, marks } = filterView;
-        const { drawn: { places, moves, routes }, bloomPlaces } = filterPicture;
-        const wanted = document.createElement("canvas").getContext("2d",
-          { willReadFrequently: true });
-        const pixels = new Map();  // of each canvas, read once
-        const rgb = (colour) => {  // on the page's background
-          for (const one of [dom.colour("back"), colour]) {
-            wanted.fillStyle = one;
-            wanted.fillRect(0, 0, 1, 1);
-          }
-          return [...wanted.getImageData(0, 0, 1, 1).data].slice(0, 3);
-        };
-        const near = (canvas, x, y, colour) => {
-          const scale = canvas.width / canvas.clientWidth;
-          if (!pixels.has(canvas)) {
-            pixels.set(canvas,
-              canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data);
-          }
-          const at = 4 * (Math.round(y * scale) * canvas.width + Math.round(x * scale));
-          const [r, g, b, opaque] = pixels.get(canvas).slice(at, at + 4);
-          const back = rgb(dom.colour("back"));
-          const seen = [r, g, b].map((part, i) =>
-            (part * opaque + back[i] * (255 - opaque)) / 255);
-          const to = rgb(colour);
-          return seen.reduce((sum, part, i) => sum + Math.abs(part - to[i]), 0) < 90;
-        };
-        const complaints = [];
-        const cuckoo = document.getElementById("filter-cuckoo");
-        const { side, corner } = places;
-        const involved = new Set(marks.path.map(([bucket]) => bucket));
-        let cells = 0;
-        const boxes = [];  // what no arrow may cover
-        core.filterState(filters.cuckoo).buckets.forEach((values, bucket) => {
-          const [left, top] = corner(bucket);
-          boxes.push([places.numbered ? places.number(bucket)[0] : left, left + 4 * side - 1, top,
-            top + side - 1]);
-          values.forEach((value, slot) => {
-            const inset = involved.has(bucket) ? 4 : 2;  // its edge is marked
-            const colour = filterPicture.cellColour(value, !involved.has(bucket));
-            cells += 1;
-            if (side >= 12 &&
-                !near(cuckoo, left + slot * side + inset, top + inset, colour)) {
-              complaints.push(`bucket ${bucket}, slot ${slot}: ${value}`);
-            }
-          });
-        });
-        if (cells < 40 || moves.length !== marks.path.length - 1) {
-          complaints.push(`${cells} cells seen, ${moves.length} arrows`);
-        }
-        for (const [bucket] of marks.path) {
-          const [left, top] = corner(bucket);
-          if (!near(cuckoo, left - 2, top + side / 4, dom.colour("hit"))) {
-            complaints.push(`bucket ${bucket} of the path is not marked`);
-          }
-        }
-        // Each begins at the cell of the one that came, and ends at that of the one that left.
-        const all = core.filterState(filters.cuckoo).buckets;
-        moves.forEach(({ from, to }, i) => {
-          const [[came, came_value], [left, left_value]] = [marks.path[i], marks.path[i + 1]];
-          if (from[0] !== came || to[0] !== left || all[came][from[1]] !== came_value ||
-              all[left][to[1]] !== left_value) {
-            complaints.push(`move ${i} is from ${from} to ${to}`);
-          }
-        });
-        for (const [i, route] of routes.entries()) {
-          const middle = (bucket, slot) => corner(bucket)[0] + (slot + 0.5) * side;
-          const { from, to } = moves[i];
-          if (route[0][0] !== middle(...from) || route.at(-1)[0] !== middle(...to)) {
-            complaints.push(`arrow ${i} begins or ends elsewhere`);
-          }
-          route.slice(1).forEach(([x2, y2], k) => {
-            const [x1, y1] = route[k];
-            const [x, y] = [(x1 + x2) / 2, (y1 + y2) / 2];
-            if (Math.hypot(x2 - x1, y2 - y1) > 12 && !near(cuckoo, x, y, dom.colour("ink"))) {
-              complaints.push(`part ${k} of arrow ${i} is not drawn`);
-            }
-            for (const [left, right, top, bottom] of boxes) {
-              if (Math.max(x1, x2) > left && Math.min(x1, x2) < right &&
-                  Math.max(y1, y2) > top && Math.min(y1, y2) < bottom) {
-                complaints.push(`part ${k} of arrow ${i} covers a bucket`);
-              }
-            }
-          });
-        }
-        const bloom = document.getElementById("filter-bloom");
-        [...core.filterState(filters.bloom).bits].forEach((bit, at) => {
-          const [x, y] = bloomPlaces.corner(at);
-          const inside = Math.floor(bloomPlaces.side / 2);
-          const marked = marks.cells.some((cell) => {
-            const [left, top] = bloomPlaces.corner(cell);
-            return Math.hypot(left - x, top - y) < 2 * bloomPlaces.side + 6;
-          });
-          const colour = dom.colour(bit === "1" ? "set" : "empty");
-          if (!marked && !near(bloom, x + inside, y + inside, colour)) {
-            complaints.push(`bit ${at}: ${bit}`);
-          }
-          if (marks.cells.includes(at) && bloomPlaces.side > 8 &&
-              !near(bloom, x - 1, y + inside, dom.colour("hit"))) {
-            complaints.push(`bit ${at} is not marked`);
-          }
-        });
-        return complaints;
-      });
-      assert.deepEqual(wrong, [], `${capacity}, ${scheme}`);
-      const said = await page.text("#filter-said");
-      assert.match(said, /In the Bloom filter \d+ of its \d+ bits had to be set|were set already/);
-    }
-  },
-
-  // The numbers of the line, from filters that the view knows nothing of.
-  async filter_says_why_a_bucket_is_the_other_one({ page }) {
-    const explained = async (moved) => {
-      const why = await page.text("#filter-why");
-      const [, other, bucket, hex, sum, result] =
-        /^Why (\d+) is the other bucket of (\d+): the hash of fingerprint (\w+) is (\d+), and (.*?)\. So/
-          .exec(why) ?? [];
-      assert(result, why);
-      const known = await page.page.evaluate((at, value) => {
-        const filter = core.filterNew(filterView.kinds.cuckoo,
-          core.filterState(filterView.filters.cuckoo).capacity, 0.03, 1);
-        const answer = core.filterOther(filter, at, value);
-        const { buckets } = core.filterState(filter);
-        core.filterDelete(filter);
-        return { ...answer, buckets: buckets.length };
-      }, Number(bucket), parseInt(hex, 16));
-      assert.deepEqual([Number(other), Number(sum)], [known.other, known.sum], why);
-      for (const sentence of result.split(", and ")) {
-        const [left, right] = sentence.split(" = ");
-        const value = left.replaceAll("−", "-").split(" ").join("");
-        assert.match(value, /^\d+-\d+(\+\d+)?$/);
-        const [plus, minus, more = 0] = value.split(/[-+]/).map(Number);
-        assert.equal(plus - minus + more, Number(right), why);
-        assert(more === 0 || more === known.buckets, why);
-      }
-      if (moved !== undefined) {
-        assert.deepEqual([hex, bucket, other], moved);
-      }
-      return { bucket: Number(bucket), other: Number(other), hex };
-    };
-    let wrapped = 0;
-    for (let i = 0; i < 30; ++i) {
-      await page.set("#filter-word", `other ${i}`);
-      await page.click("#filter-ask");
-      const { bucket, other, hex } = await explained();
-      const said = await page.text("#filter-said");
-      assert(said.includes(`fingerprint ${hex} in buckets ${[...new Set([bucket, other])].join(" and ")}.`),
-        said);
-      wrapped += (await page.text("#filter-why")).includes("+") ? 1 : 0;
-    }
-    assert(wrapped > 0 && wrapped < 30, `${wrapped} times around`);
-    await page.set("#filter-capacity", 250);
-    await page.set("#filter-count", 225);
-    let moves = 0;
-    for (let i = 0; i < 60 && moves < 3; ++i) {
-      await page.click("#filter-step");
-      const [, ...moved] = /^(\w+) moved from bucket (\d+) to its other bucket, (\d+)/
-        .exec(await page.text("#filter-said")) ?? [];
-      if (moved.length > 0) {
-        moves += 1;
-        await explained(moved);
-      }
-    }
-    assert(moves >= 3, `${moves} moves`);
-  },
-
-  async filter_finds_words_that_are_wrongly_there({ page }) {
-    const seen = new Set();
-    for (let i = 0; i < 6; ++i) {
-      await page.click("#filter-lie");
-      const said = await page.text("#filter-said");
-      const [, word, hex, , where, same, owner, lied] = new RegExp("^“(stranger \\d+)” was never added, but " +
-        "the cuckoo filter says “probably there”: its fingerprint is (\\w+) too, and (bucket ([\\d and]+)" +
-        "|the overflow table) has the (\\w+) of “(.*?)”\\. “(stranger \\d+)” was never added").exec(said) ?? [];
-      assert(lied, said);
-      assert(!seen.has(word), `${word} again`);
-      seen.add(word);
-      assert.equal(hex, same);
-      const facts = await page.page.evaluate((names, liar) => {
-        const { cuckoo, bloom } = filterView.filters;
-        return { asked: names.map((name) => core.filterAsk(cuckoo, name)),
-          buckets: core.filterState(cuckoo).buckets, lie: core.filterAsk(bloom, liar) };
-      }, [word, owner], lied);
-      const [stranger, held] = facts.asked;
-      assert(stranger.present && held.present && owner.startsWith("word "), said);
-      assert.equal(held.fingerprint, stranger.fingerprint);
-      assert.equal(held.fingerprint.toString(16), hex);
-      assert.deepEqual([...held.buckets].sort(), [...stranger.buckets].sort());
-      for (const bucket of where.split(" and ").map(Number)) {
-        assert(facts.buckets[bucket].includes(stranger.fingerprint) && stranger.buckets.includes(bucket), said);
-      }
-      assert.equal(facts.lie.present, 1);
-      const table = await page.figures("#filter-bits");
-      assert.deepEqual(Object.keys(table).map(count), [...new Set(facts.lie.cells)].sort((a, b) => a - b));
-      assert((await page.text("#filter-bits caption")).includes(`“${lied}”`));
-      for (const [bit, [setter]] of Object.entries(table)) {
-        const { cells } = await page.page.evaluate((name) =>
-          core.filterAsk(filterView.filters.bloom, name), setter);
-        assert(setter.startsWith("word ") && cells.includes(count(bit)), `${setter} set ${bit}`);
-      }
-    }
-    await page.click("#filter summary");
-    await page.click("#filter-clear");
-    await page.click("#filter-lie");
-    assert.match(await page.text("#filter-said"), /cuckoo filter is wrong about none of 20,000 .*Bloom filter is wrong about none/);
-    assert.equal(await page.page.$eval("#filter-bits", (table) => table.hidden), true);
-    assert.equal(await page.page.$eval("#filter-clear", (button) => button.disabled), true);
-    for (const button of ["ask", "add", "remove", "copies"]) {
-      await page.set("#filter-word", "");
-      await page.click(`#filter-${button}`);
-      assert.match(await page.text("#filter-said"), /^Which word\?$/, button);
+      assert.match(
+        await page.text("#filter-said"),
+        /^[^:]*cuckoo filter: probably there; .*Bloom filter: probably there;/,
+      );
     }
   },
 
   async filter_shows_an_insert_one_move_at_a_time({ page }) {
     await page.set("#filter-capacity", 250);
     await page.set("#filter-count", 225);
-    const buckets = (from) => page.page.evaluate((text) => eval(text).map((values) => values.slice().sort()), from);
+    const buckets = (from) =>
+      page.page.evaluate((text) => eval(text).map((values) => values.slice().sort()), from);
     const held = () => buckets("core.filterState(filterView.filters.cuckoo).buckets");
-    const drawn = () => buckets("filterView.stepped ?? core.filterState(filterView.filters.cuckoo).buckets");
+    const drawn = () =>
+      buckets("filterView.stepped ?? core.filterState(filterView.filters.cuckoo).buckets");
     let moves = 0;
     for (let i = 0; i < 60 && moves < 3; ++i) {
       const before = await held();
       await page.click("#filter-step");
       let said = await page.text("#filter-said");
       const after = await held();
-      const [, first, ways] = /fingerprint (\w+) belongs .* both are full.* has (\d+) move/.exec(said) ?? [];
+      const [, first, ways] =
+        /fingerprint (\w+) belongs .* both are full.* has (\d+) move/.exec(said) ?? [];
       if (first === undefined) {
         assert.match(said, /nothing had to move|made anew/);
         assert.deepEqual(await drawn(), after);
@@ -347,16 +177,29 @@ module.exports = {
         const last = await drawn();
         await page.click("#filter-step");
         said = await page.text("#filter-said");
-        const [, moved, from, to] = /^(\w+) moved from bucket (\d+) to its other bucket, (\d+)/.exec(said) ?? [];
+        const [, moved, from, to] =
+          /^(\w+) moved from bucket (\d+) to its other bucket, (\d+)/.exec(said) ?? [];
         assert(moved, said);
         const now = await drawn();
-        const changed = now.flatMap((values, bucket) => (values.join() === last[bucket].join() ? [] : [String(bucket)]));
-        assert.deepEqual(changed, [from, to].sort((a, b) => a - b), said);
-        assert(last[from].includes(parseInt(moved, 16)) && now[to].includes(parseInt(moved, 16)), said);
+        const changed = now.flatMap((values, bucket) =>
+          values.join() === last[bucket].join() ? [] : [String(bucket)],
+        );
+        assert.deepEqual(
+          changed,
+          [from, to].sort((a, b) => a - b),
+          said,
+        );
+        assert(
+          last[from].includes(parseInt(moved, 16)) && now[to].includes(parseInt(moved, 16)),
+          said,
+        );
         moves += 1;
       }
       await page.click("#filter-step");
-      assert.match(await page.text("#filter-said"), new RegExp(`^${first} took the place in bucket`));
+      assert.match(
+        await page.text("#filter-said"),
+        new RegExp(`^${first} took the place in bucket`),
+      );
       assert.deepEqual(await drawn(), after, "after the last move");
     }
     assert(moves >= 3, `${moves} moves`);
@@ -371,7 +214,9 @@ module.exports = {
     await page.set("#filter-word", "kiwi");
     await page.click("#filter-copies");
     await page.click("#filter-copies");
-    const [[times]] = await page.sql(`CREATE VIRTUAL TABLE t USING cuckoo_filter(word TEXT, capacity = 250, fpr = 0.03,
+    const [[times]] =
+      await page.sql(`CREATE VIRTUAL TABLE t USING cuckoo_filter(word TEXT, capacity = 250, fpr ` +
+        `= 0.03,
         seed = 1);
       WITH RECURSIVE n(value) AS (VALUES (1) UNION ALL SELECT value + 1 FROM n WHERE value < 100)
         INSERT INTO t SELECT 'word ' || value FROM n;
@@ -379,16 +224,22 @@ module.exports = {
         INSERT INTO t SELECT 'kiwi' FROM n;
       SELECT count FROM t WHERE word = 'kiwi'`);
     const { buckets, fingerprint, all } = await page.page.evaluate(() => ({
-      ...core.filterAsk(filterView.filters.cuckoo, "kiwi"), all: core.filterState(filterView.filters.cuckoo).buckets,
+      ...core.filterAsk(filterView.filters.cuckoo, "kiwi"),
+      all: core.filterState(filterView.filters.cuckoo).buckets,
     }));
-    const inBuckets = [...new Set(buckets)].flatMap((bucket) => all[bucket]).filter((value) => value === fingerprint);
+    const inBuckets = [...new Set(buckets)]
+      .flatMap((bucket) => all[bucket])
+      .filter((value) => value === fingerprint);
     const shown = await page.figures("#filter-overflow");
     assert.deepEqual(Object.keys(shown), [fingerprint.toString(16)]);
     const [lower, counted] = Object.values(shown)[0].map(count);
     assert.equal(lower, Math.min(...buckets));
     assert(counted > 0);
     assert.equal(inBuckets.length + counted, times, "what SQL counts");
-    assert.match(await page.text("#filter-cuckoo-caption"), new RegExp(`${counted} are counted in the overflow table`));
+    assert.match(
+      await page.text("#filter-cuckoo-caption"),
+      new RegExp(`${counted} are counted in the overflow table`),
+    );
     await page.click("#filter summary");
     await page.click("#filter-clear");
     assert.equal(await page.page.$eval("#filter-overflow", (table) => table.hidden), true);
@@ -405,7 +256,10 @@ module.exports = {
     await press("add", "kiwi");
     await press("add", "kiwi");
     assert.match(await press("remove", "kiwi"), /more than once/);
-    assert.match(await press("ask", "kiwi"), /cuckoo filter: probably there; .* Bloom filter: probably there;/);
+    assert.match(
+      await press("ask", "kiwi"),
+      /cuckoo filter: probably there; .* Bloom filter: probably there;/,
+    );
     assert.match(await press("remove", "kiwi"), /forgot “kiwi”/);
     assert.match(await press("remove", "word 7"), /by the slider/);
     const items = async () => (await page.figures("#filter-figures"))["words counted"][0];
@@ -419,7 +273,10 @@ module.exports = {
         }
       }
     }
-    assert.match(denied, /definitely not there, because a Remove of a word that wasn't took its fingerprint/);
+    assert.match(
+      denied,
+      /definitely not there, because a Remove of a word that wasn't took its fingerprint/,
+    );
   },
 
   async filter_takes_a_large_list({ page }) {
@@ -435,16 +292,25 @@ module.exports = {
     await page.set("#filter-capacity", 64);
     await page.set("#filter-count", 900);
     let shown = await page.figures("#filter-figures");
-    assert(shown["made for so many words"].every((room) => count(room) >= 900), shown["made for so many words"]);
+    assert(
+      shown["made for so many words"].every((room) => count(room) >= 900),
+      shown["made for so many words"],
+    );
     const [cuckoo, bloom] = shown["made for so many words"];
-    assert.equal(await page.text("#filter-grown"), `grown to ${cuckoo}${cuckoo === bloom ? "" : ` and ${bloom}`}`);
+    assert.equal(
+      await page.text("#filter-grown"),
+      `grown to ${cuckoo}${cuckoo === bloom ? "" : ` and ${bloom}`}`,
+    );
     await page.set("#filter-count", 30);
     shown = await page.figures("#filter-figures");
     assert.deepEqual(shown["words counted"], ["30", "30"]);
     await page.write("#filter-word", "kiwi");
     await page.click("#filter-add");
     await page.click("#filter-ask");
-    assert.match(await page.text("#filter-said"), /cuckoo filter: probably there; .*Bloom filter: probably there;/);
+    assert.match(
+      await page.text("#filter-said"),
+      /cuckoo filter: probably there; .*Bloom filter: probably there;/,
+    );
     await page.click("#filter-remove");
     assert.match(await page.text("#filter-said"), /forgot “kiwi”.*made anew without it/);
     await page.click("#filter-ask");

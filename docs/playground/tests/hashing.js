@@ -18,32 +18,48 @@ module.exports = {
       const [, word, cell, table] = /^“(.*)” belongs in cell (\d+) of table (\d)/.exec(said) ?? [];
       if (word !== undefined) {
         const marked = await page.page.$$eval(".cells .hit", (all) =>
-          all.map((one) => [one.parentElement.id, one.innerText.replace(/\s+/g, " ")]));
+          all.map((one) => [one.parentElement.id, one.innerText.replace(/\s+/g, " ")]),
+        );
         assert.deepEqual(marked, [[`hashing-table-${table}`, `${cell} ${word}`]], said);
       }
       // At most half of the cells are taken, and a button that would do nothing is disabled.
-      const { words: [all], cells: [room], "without a cell now": [waits] } =
-        await page.figures("#hashing-figures");
+      const {
+        words: [all],
+        cells: [room],
+        "without a cell now": [waits],
+      } = await page.figures("#hashing-figures");
       assert(count(all) <= count(room) / 2, `${all} words in ${room} cells`);
-      assert.equal(await page.page.$eval("#hashing-finish", (one) => one.disabled), waits === "none");
+      assert.equal(
+        await page.page.$eval("#hashing-finish", (one) => one.disabled),
+        waits === "none",
+      );
       // An arrow from the cell that each evicted word had to leave to its other one.
       const [, next, other] = /its other place is cell (\d+) of table (\d)/.exec(said) ?? [];
-      const arrows = await page.page.$$eval("#hashing-arrows .arrow", (list) => list.map((one) => {
-        const [dot, tip] = [...one.querySelectorAll("circle, path")].map((end) => {
-          const { left, width, top, height } = end.getBoundingClientRect();
-          return [left + width / 2, top + height / 2];
-        });
-        return { dot, tip, waits: one.classList.contains("waits") };
-      }));
+      const arrows = await page.page.$$eval("#hashing-arrows .arrow", (list) =>
+        list.map((one) => {
+          const [dot, tip] = [...one.querySelectorAll("circle, path")].map((end) => {
+            const { left, width, top, height } = end.getBoundingClientRect();
+            return [left + width / 2, top + height / 2];
+          });
+          return { dot, tip, waits: one.classList.contains("waits") };
+        }),
+      );
       assert.equal(arrows.filter((one) => one.waits).length, waits === "none" ? 0 : 1);
       if (next !== undefined) {
         const { dot, tip, waits: last } = arrows.at(-1);
         assert(last, said);
-        for (const [[, y], of, at] of [[dot, table, cell], [tip, other, next]]) {
-          const [top, bottom] = await page.page.$eval(`#hashing-table-${of}`, (list, number) => {
-            const box = list.children[number].getBoundingClientRect();
-            return [box.top, box.bottom];
-          }, Number(at));
+        for (const [[, y], of, at] of [
+          [dot, table, cell],
+          [tip, other, next],
+        ]) {
+          const [top, bottom] = await page.page.$eval(
+            `#hashing-table-${of}`,
+            (list, number) => {
+              const box = list.children[number].getBoundingClientRect();
+              return [box.top, box.bottom];
+            },
+            Number(at),
+          );
           assert(y > top - 3 && y < bottom + 3, `${said}: ${y}, not ${top} … ${bottom}`);
         }
       }
@@ -56,29 +72,44 @@ module.exports = {
     }
     assert(evictions > 10 && rehashes > 1, `${evictions} evictions, ${rehashes} times anew`);
     const shown = await page.figures("#hashing-figures");
-    const [round, numbered] = await page.page.evaluate(() => [hashingView.round, hashingView.numbered]);
-    const cells = await page.page.$$eval(".cells", (tables) => tables.map((table) =>
-      [...table.children].map((cell) => cell.lastChild.nodeValue)));
+    const [round, numbered] = await page.page.evaluate(() => [
+      hashingView.round,
+      hashingView.numbered,
+    ]);
+    const cells = await page.page.$$eval(".cells", (tables) =>
+      tables.map((table) => [...table.children].map((cell) => cell.lastChild.nodeValue)),
+    );
     const found = cells.flatMap((table, which) =>
-      table.flatMap((word, cell) => (word ? [[word, which + 1, cell]] : [])));
+      table.flatMap((word, cell) => (word ? [[word, which + 1, cell]] : [])),
+    );
     // SQL's sha1() says where each belongs.
-    const places = await page.sql(found.map(([word, table]) =>
-      `SELECT '${word}' AS word, '0x' || substr(sha1('${round}:${table}:${word}'), 1, 8)`).join(" UNION ALL "));
+    const places = await page.sql(
+      found
+        .map(
+          ([word, table]) =>
+            `SELECT '${word}' AS word, '0x' || substr(sha1('${round}:${table}:${word}'), 1, 8)`,
+        )
+        .join(" UNION ALL "),
+    );
     found.forEach(([word, , cell], i) => {
       assert.equal(places[i][0], word);
       assert.equal(Number(places[i][1]) % cells[0].length, cell, word);
     });
-    assert.deepEqual(found.map(([word]) => word).sort(),
-      Array.from({ length: numbered }, (_, i) => `word ${i + 1}`).sort());
+    assert.deepEqual(
+      found.map(([word]) => word).sort(),
+      Array.from({ length: numbered }, (_, i) => `word ${i + 1}`).sort(),
+    );
     assert.equal(count(shown.words[0]), numbered);
     assert.equal(count(shown.cells[0]), cells.flat().length);
-    assert.equal(shown.load[0], `${(100 * numbered / cells.flat().length).toFixed(1)} %`);
+    assert.equal(shown.load[0], `${((100 * numbered) / cells.flat().length).toFixed(1)} %`);
     assert.equal(count(shown["times that all was made anew"][0]), round - 1);
   },
 
   async hashing_asks_adds_and_removes({ page }) {
-    const disabled = () => page.page.$$eval("#hashing-form button", (buttons) =>
-      buttons.filter((button) => button.disabled).map((button) => button.id));
+    const disabled = () =>
+      page.page.$$eval("#hashing-form button", (buttons) =>
+        buttons.filter((button) => button.disabled).map((button) => button.id),
+      );
     assert.deepEqual(await disabled(), ["hashing-finish", "hashing-remove", "hashing-clear"]);
     const press = async (selector, word) => {
       await page.set("#hashing-word", word);

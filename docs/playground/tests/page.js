@@ -8,14 +8,15 @@ const { pathToFileURL } = require("node:url");
 const root = path.join(__dirname, "../../..");
 const here = path.resolve(process.env.PLAYGROUND ?? path.join(__dirname, ".."));
 const readme = fs.readFileSync(path.join(root, "README.md"), "utf8");
-const views = ["hashing", "filter", "growth", "flash", "index", "ring", "sql"];  // as the tabs
+const views = ["hashing", "filter", "growth", "flash", "index", "ring", "sql"]; // as the tabs
 
 class Page {
   constructor(page) {
     this.page = page;
     this.complaints = [];
     page.on("console", (message) => {
-      if (!message.text().startsWith("Canvas2D: Multiple readback")) {  // a test reads what is drawn
+      if (!message.text().startsWith("Canvas2D: Multiple readback")) {
+        // a test reads what is drawn
         this.complaints.push(`console: ${message.text()}`);
       }
     });
@@ -36,12 +37,15 @@ class Page {
     return this.page.click(selector);
   }
   text(selector) {
-    return this.page.$eval(selector, (element) => (element.innerText ?? element.textContent).trim());
+    return this.page.$eval(selector, (element) =>
+      (element.innerText ?? element.textContent).trim(),
+    );
   }
   // A table's body: the heading of each row -> its other cells.
   async figures(selector) {
     const rows = await this.page.$$eval(`${selector} tbody tr`, (all) =>
-      all.map((row) => [...row.cells].map((cell) => cell.innerText.trim())));
+      all.map((row) => [...row.cells].map((cell) => cell.innerText.trim())),
+    );
     return Object.fromEntries(rows.map(([name, ...cells]) => [name, cells]));
   }
   async write(selector, text) {

@@ -11,7 +11,7 @@ module.exports = async function takePictures(page) {
     console.log(`  ${path.relative(process.cwd(), file)}: ${fs.statSync(file).size} bytes`);
   };
   await page.page.setViewport({ width: 1000, height: 900 });
-  await page.load();
+  await page.load("filter");
   await page.set("#filter-capacity", 250);
   await page.set("#filter-count", 180);
   for (let i = 0, moves = 0; i < 20 && moves < 2; ++i) {
@@ -35,8 +35,10 @@ module.exports = async function takePictures(page) {
   for (let i = 0; i < 8; ++i) {
     await page.click("#flash-step");
   }
+  await page.click("#flash-collect");
   await take("flash");
   await page.click("#tab-ring");
+  await page.click('#ring-key-form [type="submit"]');
   await page.click('#ring-form [type="submit"]');
   await take("ring");
   await page.click("#tab-sql");
