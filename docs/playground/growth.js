@@ -184,10 +184,11 @@ const growthView = {
         to === end ? " hit" : ""}` });
     }));
     const left = (from) => 100 * Math.max(0, from - begin) / Math.max(1, end - begin);
-    const height = Math.max(1, Math.min(10, 60 / Math.max(1, pending.length)));
+    const named = pending.length <= 6;
+    const height = named ? 14 : Math.max(1, 60 / pending.length);
     dom.byId("growth-pending").replaceChildren(...pending.map((segment) => dom.make("div", {
       class: "pends", style: `margin-left: ${left(segment.from)}%; height: ${height}px`,
-    })));
+    }, named ? this.name(segment) : "")));
     dom.byId("growth-log-text").textContent = cells === 0 ? "The log is empty."
       : `The log: a cell is the ${this.kBatch} entries of a transaction, the newest at the ` +
         `right. ${entries > cells * this.kBatch ? `The last ${cells} are drawn. ` : ""}Grey ones ` +

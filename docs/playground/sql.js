@@ -99,10 +99,12 @@ const sqlView = {
          (SELECT 'main' AS schema, name, sql FROM main.sqlite_schema
           UNION ALL SELECT 'temp', name, sql FROM temp.sqlite_schema) s USING (schema, name)
        WHERE l.name NOT LIKE 'sqlite_%' ORDER BY l.type = 'shadow', l.schema, l.name`);
-    const shadows = tables.filter(([, , type]) => type === "shadow");
-    const others = tables.filter(([, , type]) => type !== "shadow");
-    const entries = others.map(([schema, name, type, sql]) => {
-      const [, module] = /^CREATE VIRTUAL TABLE.*? USING\s+(\w+)/is.exec(sql) ?? [];
+    const moduleOf = (sql) => /^CREATE VIRTUAL TABLE.*? USING\s+(\w+)/is.exec(sql)?.[1];
+    const isShadow = ([, , type, sql]) =>
+      type === "shadow" || moduleOf(sql) === "cuckoo_source_row";  // that triggers insert into
+    const shadows = tables.filter(isShadow);
+    const entries = tables.filter((table) => !isShadow(table)).map(([schema, name, type, sql]) => {
+      const module = moduleOf(sql);
       const columns = this.columnsOf(schema, name).map((column) => dom.make("li", {}, column));
       return dom.make("details", { "aria-label": name },
         dom.make("summary", {}, schema === "main" ? name : `${schema}.${name}`, " ",
