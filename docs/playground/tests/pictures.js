@@ -1,4 +1,4 @@
-// Takes the pictures of ../README.md, without what differs from run to run.
+// Takes the pictures of ../README.md, without what differs from run to run, and without the papers.
 "use strict";
 
 const fs = require("node:fs");
@@ -7,13 +7,14 @@ const path = require("node:path");
 module.exports = async function takePictures(page) {
   const take = async (view) => {
     const file = path.join(__dirname, `../../pictures/playground_${view}.png`);
+    await page.page.$$eval(`#${view} :is(h3:has(+ .papers), .papers, .next, p ~ details)`, (all) =>
+      all.forEach((one) => one.remove()));
     await (await page.page.$(`#${view}`)).screenshot({ path: file });
     console.log(`  ${path.relative(process.cwd(), file)}: ${fs.statSync(file).size} bytes`);
   };
-  await page.page.setViewport({ width: 1000, height: 900 });
+  await page.page.setViewport({ width: 900, height: 900 });
   await page.load("filter");
-  await page.set("#filter-capacity", 250);
-  await page.set("#filter-count", 180);
+  await page.set("#filter-count", 55);
   for (let i = 0, moves = 0; i < 20 && moves < 2; ++i) {
     await page.click("#filter-relocate");
     moves = (await page.text("#filter-said")).split("moved to").length - 1;
