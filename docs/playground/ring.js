@@ -387,12 +387,13 @@ const ringView = {
       return key;
     }
     const to = points[0] < turn ? points[0] + 1 : points[0];
-    const numbers = points.map((point, i) =>  // apart, where their points are not
-      `<path class="leader" d="M ${at(point, 79)} L ${at(point, 62 - 9 * i)}"/>` +
+    const leaders = points.map((point, i) =>  // apart, where the points are not
+      `<path class="leader" d="M ${at(point, 79)} L ${at(point, 62 - 9 * i)}"/>`);
+    const numbers = points.map((point, i) =>
       `<text class="replica" transform="translate(${at(point, 58 - 9 * i)})" y="3">${i}</text>`);
     return `<path class="way" d="M ${at(turn, 88)} L ${at(turn, 100)} A 100 100 0 ` +
       `${to - turn > 0.5 ? 1 : 0} 1 ${at(to, 100)}"/>` +
       `<path class="tip" transform="translate(${at(to, 100)}) rotate(${to * 360})" ` +
-      `d="M 1 0 L -5 -3.5 L -5 3.5 Z"/>${key}${numbers.join("")}`;
+      `d="M 1 0 L -5 -3.5 L -5 3.5 Z"/>${key}${[...leaders, ...numbers].join("")}`;
   },
 };
