@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "core/base/mix.hpp"
+#include "core/flash/record.hpp"
 
 namespace cuckoo {
 namespace {
@@ -187,6 +188,8 @@ Status FlashSimulator::erase(uint32_t block) {
   const CutMode mode = cut ? state_.cut_mode : failing ? failing_mode() : CutMode::kComplete;
   if (!silent) {
     clear_block(block, mode);
+  } else if (is_erased(edited.bytes)) {
+    forget_fading(block);
   }
   edited.half_erased = failing || (cut && mode != CutMode::kComplete);
   edited.next_unit = 0;
@@ -196,11 +199,15 @@ Status FlashSimulator::erase(uint32_t block) {
   return failing ? Status(flash_failure("erase", block)) : Status();
 }
 
+void FlashSimulator::forget_fading(uint32_t block) {
+  std::erase_if(state_.fading, [&](const Fading& fading) { return fading.block == block; });
+}
+
 void FlashSimulator::clear_block(uint32_t block, CutMode mode) {
   Block& edited = edit(block);
   if (mode == CutMode::kComplete || mode == CutMode::kMarginal) {  // all FF when read
     edited.weak.clear();
-    std::erase_if(state_.fading, [&](const Fading& fading) { return fading.block == block; });
+    forget_fading(block);
   }
   if (mode == CutMode::kComplete) {
     std::fill(edited.bytes.begin(), edited.bytes.end(), kErased);

@@ -24,6 +24,8 @@
 //              (WearFailure): programs or erases or reads of it answer kFlashFailure, or programs
 //              or erases of it answer ok() and change nothing. A failing program leaves its unit,
 //              a failing erase its block, with none, a prefix, a subset or all of D changed.
+//              An erase that changes nothing makes a marginal one before it last: a store sees an
+//              erased block both times, and could not tell.
 //   Bad blocks programs and erases answer kFlashFailure and change nothing; the content is random.
 //   Flips      flip_reads(): transient, one random bit in some of the reads. flip_stored(): a
 //              stored bit changes sides until its block is erased.
@@ -159,6 +161,7 @@ class FlashSimulator final : public FlashDevice {
   bool fails(const Block& block, WearFailure failure) const noexcept;
   bool begin_step() noexcept;
   void clear_block(uint32_t block, CutMode mode);
+  void forget_fading(uint32_t block);  // of what is marginal
   void change(uint32_t block, uint64_t offset, std::span<const std::byte> bits, CutMode mode);
   void make_weak(Block& block, uint64_t offset, std::span<const std::byte> bits);
   std::vector<std::byte> subset(std::span<const std::byte> bits);

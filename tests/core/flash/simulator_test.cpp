@@ -388,6 +388,20 @@ TEST_P(TornErase, leaves_what_its_mode_says) {
 
 INSTANTIATE_EACH(Modes, TornErase, kCutModes);
 
+TEST(PowerCut, a_marginal_erase_lasts_if_the_next_one_changes_nothing) {
+  FlashSimulator device(kSmall);
+  device.set_wear_failure(WearFailure::kSilentErase);
+  device.set_endurance(0, 1);
+  ASSERT_TRUE(device.program(0, filled(kUnit, 0x55)).ok());
+  device.cut_after(1, CutMode::kMarginal, 1);
+  EXPECT_TRUE(fails(device.erase(0), ErrorCode::kStorage));
+  device.power_on();
+  ASSERT_TRUE(device.erase(0).ok());
+  EXPECT_TRUE(device.worn_out(0));
+  device.fade();
+  EXPECT_EQ(read_from(device, 0, kBlockBytes), filled(kBlockBytes, 0xFF));
+}
+
 TEST(PowerCut, a_torn_prefix_ends_at_any_bit) {
   bool inside_a_byte = false;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
