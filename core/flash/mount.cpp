@@ -75,7 +75,7 @@ Status FlashMount::read_headers() {
   std::sort(hot_.begin(), hot_.end());
   std::sort(cold_.begin(), cold_.end());
   std::sort(found_.begin(), found_.end(), [](const Anchor& a, const Anchor& b) {
-    return std::tuple(a.id, a.sequence, a.offset) > std::tuple(b.id, b.sequence, b.offset);
+    return std::tuple(a.sequence, a.offset) > std::tuple(b.sequence, b.offset);
   });
   return {};
 }
@@ -364,8 +364,10 @@ Status FlashMount::mount_torn() {
     // Goes on in other blocks (I1).
     state_.now.streams.anchor.offset = state_.layout.units_per_block();
     state_.now.streams.hot.block = state_.now.streams.cold.block = kNoBlock;
-    recovered =
-        begun ? write_what_was_found(replay) : anchors_.write(state_.now.checkpoint_blocks.back());
+    recovered = anchors_.write(state_.now.checkpoint_blocks.back());  // I4
+  }
+  if (recovered.ok() && begun) {
+    recovered = write_what_was_found(replay);
   }
   if (recovered.ok()) {
     state_.forget_held();
@@ -406,16 +408,15 @@ FlashReplay::Opened FlashMount::in_tail(const FlashReplay::Opened& opened) const
   return blocks;
 }
 
-// Erases all anchor blocks except those of the two newest anchors. This comes before any other
-// erase, because the next mount may read an anchor that this one can't read. The next mount may
-// also fail to read the newest, so the second newest stays.
+// Erases all anchor blocks except that of the newest anchor, and that of the newest one in another
+// block. This comes before any other erase, because the next mount may read an anchor that this one
+// can't read. The next mount may also fail to read the newest.
 Status FlashMount::free_other_anchor_blocks() {
   const Anchor& newest = found_.front();
-  const auto before = std::find_if(found_.begin(), found_.end(),
-                                   [&](const Anchor& anchor) { return anchor.id != newest.id; });
-  // If all anchors name the newest checkpoint, the fallback is the oldest of them, found_.back().
-  const Anchor& fallback = before != found_.end() ? *before : found_.back();
-  const std::array keep{newest.block, fallback.block};
+  const auto fallback = std::find_if(found_.begin(), found_.end(), [&](const Anchor& anchor) {
+    return anchor.block != newest.block;
+  });
+  const std::array keep{newest.block, fallback != found_.end() ? fallback->block : newest.block};
   std::vector<uint32_t> others = anchor_blocks_;
   for (const uint32_t block : anchors_.blocks()) {
     if (std::find(others.begin(), others.end(), block) == others.end()) {

@@ -2,15 +2,18 @@
 // class lives as long as one format() or mount().
 //
 // A mount reads the newest anchor and its checkpoint, and replays the records after it
-// (replay.hpp). On a bare device (policy.hpp) it then writes a checkpoint of all that it found, or
-// only an anchor if nothing came after the newest checkpoint.
+// (replay.hpp). On a bare device (policy.hpp) it then writes an anchor for the checkpoint that it
+// read. If anything came after that checkpoint, it also writes a new one of all that it found.
 //
 // Invariants
 //   I1  on a bare device nothing is appended after a record that may be torn: every stream goes on
 //       in another block.
 //   I2  on a bare device nothing is erased before the new checkpoint holds all that was found. Only
-//       blocks of anchors are, except those of the two newest anchors.
+//       blocks of anchors are, except those of the two newest anchors in different blocks.
 //   I3  on an atomic device a mount writes nothing.
+//   I4  on a bare device an anchor that this mount wrote is the newest before it uses a free block.
+//       There may be an anchor that reads well only now and then. Its checkpoint may be in blocks
+//       that are free for the one that this mount read, so no later mount may begin with it.
 #pragma once
 
 #include <cstdint>
@@ -85,7 +88,7 @@ class FlashMount {
   // From the headers of all blocks; on an atomic device, from those of the anchors only.
   FlashReplay::Opened hot_, cold_;  // ascending
   std::vector<uint32_t> anchor_blocks_;
-  std::vector<Anchor> found_;  // newest first
+  std::vector<Anchor> found_;  // newest first: by the block's sequence, then by offset
   uint64_t max_sequence_ = 0;
   bool worn_out_ = false;
 };

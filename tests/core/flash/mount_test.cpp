@@ -113,6 +113,45 @@ TEST(FlashMountOfABareDevice, I2_nothing_but_anchors_is_erased_before_the_new_ch
   }
 }
 
+// The power went while the second checkpoint's anchor was programmed. The first mounts can't read
+// it.
+TEST(FlashMountOfABareDevice, I4_an_anchor_that_reads_well_later_is_not_the_newest_any_more) {
+  FormattedParts parts(kBareFlash);
+  parts.fill_block("key");
+  const FlashStream anchor = parts.state.now.streams.anchor;
+  const size_t at = parts.state.layout.bytes_of(anchor.offset);
+  const uint64_t address = parts.state.layout.block_address(anchor.block) + at;
+  ASSERT_STATUS(parts.checkpointer.checkpoint());
+  const auto unit_of = [&](const FlashSimulator& device) {
+    const std::span<const std::byte> unit =
+        device.stored(anchor.block).subspan(at, kFlashMarkBytes);
+    return std::vector<std::byte>(unit.begin(), unit.end());
+  };
+  const std::vector<std::byte> whole = unit_of(parts.device);
+  std::vector<std::byte> torn = whole;
+  std::fill(torn.begin() + kFlashMarkBytes / 2, torn.end(), std::byte{0xFF});
+  parts.device.plant(address, torn);
+  const FlashSimulator::State before = parts.device.snapshot();
+  uint64_t later = 0;
+  for (uint64_t step = 1;; ++step) {
+    FlashParts cut(kBareFlash);
+    cut.device.restore(before);
+    cut.device.cut_after(step, CutMode::kComplete, step);
+    if (cut.mount().mount().ok()) {
+      break;
+    }
+    cut.device.power_on();
+    if (unit_of(cut.device) == torn) {
+      cut.device.plant(address, whole);
+      ++later;
+    }
+    cut.state.reset();
+    ASSERT_STATUS(cut.mount().mount()) << step;
+    ASSERT_EQ(cut.state.now.heads, parts.state.now.heads) << step;
+  }
+  EXPECT_GT(later, 10U);
+}
+
 TEST(FlashMountOfABareDevice, without_a_block_for_a_checkpoint_only_reading_is_left) {
   FormattedParts parts(kBareFlash);
   parts.put("a", "1");
