@@ -53,7 +53,9 @@
 //
 // Wear. When no block can be freed any more, the device is worn out. Then a change that needs a
 // block fails with kFull, whose text says so. Reading goes on. More blocks (grow()) give an atomic
-// device a new life. How a block fails depends on the kind of device: policy.hpp.
+// device a new life. How a block fails depends on the kind of device: policy.hpp. A mount of a
+// worn-out device can't write again what was in flight when the power went. So the next mount may
+// not have it any more.
 //
 // Damage. kCorrupt names a record that can't be read. A look-up of its key, and the end of a scan,
 // are errors; other keys are read. A change of its key replaces it (healer.hpp). Another key whose
