@@ -230,6 +230,8 @@ class FlashStore {
   // Returns the erase counts of the blocks that may wear out.
   FlashBlocks::Wear wear() const { return state_.blocks.wear(!state_.policy.wears_out()); }
   uint64_t last_mount_read_bytes() const noexcept { return mount_read_bytes_; }
+  // Returns true if the mount had too few blocks to write. Then the store only reads.
+  bool worn_out() const noexcept { return worn_out_; }
 
   // Compares the index, the block table and the streams in memory with those of `other`. Returns
   // the first difference, or an empty text.

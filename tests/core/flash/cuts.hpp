@@ -343,12 +343,13 @@ class FlashCutExplorer {
   void live_on(FlashSimulator& device, CuttingDevice& cutting, FlashModel& now, FlashModel& next) {
     std::mt19937_64 random(hash_of_path());
     const FlashModel before = now;
-    bool changed = false;
+    bool worn_out = false;
     {
       FlashStore store(cutting, store_options());
       if (!succeeded(store.mount(), "mount") || !holds(store, now, next, "after the mount")) {
         return;
       }
+      worn_out = store.worn_out();
       if (random() % 4 == 0) {
         device.fade();
       }
@@ -359,7 +360,6 @@ class FlashCutExplorer {
         const Status done = perform(store, action);
         if (done.ok()) {
           now = next;
-          changed = true;
         } else if (done.error().code != ErrorCode::kFull) {
           fail("it does not go on: " + done.error().message);
           return;
@@ -370,9 +370,7 @@ class FlashCutExplorer {
     FlashStore again(device, store_options());
     if (succeeded(again.mount(), "the next mount")) {
       // A worn-out store could not write again what was in flight.
-      const bool lost = !changed && !difference(again, now).empty() &&
-                        again.checkpoint().error().code == ErrorCode::kFull;
-      holds(again, now, lost ? before : now, "after fading");
+      holds(again, now, worn_out ? before : now, "after fading");
     }
   }
 
