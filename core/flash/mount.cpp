@@ -410,7 +410,8 @@ FlashReplay::Opened FlashMount::in_tail(const FlashReplay::Opened& opened) const
 
 // Erases all anchor blocks except that of the newest anchor, and that of the newest one in another
 // block. This comes before any other erase, because the next mount may read an anchor that this one
-// can't read. The next mount may also fail to read the newest.
+// can't read. The next mount may also fail to read the newest. If no other block of anchors can be
+// erased, a free block stands in, but only where the second of the two is needed.
 Status FlashMount::free_other_anchor_blocks() {
   const Anchor& newest = found_.front();
   const auto fallback = std::find_if(found_.begin(), found_.end(), [&](const Anchor& anchor) {
@@ -425,10 +426,7 @@ Status FlashMount::free_other_anchor_blocks() {
   }
   std::sort(others.begin(), others.end());
   bool one_is_free = false;
-  for (const uint32_t block : others) {
-    if (std::find(keep.begin(), keep.end(), block) != keep.end()) {
-      continue;
-    }
+  const auto free_one = [&](uint32_t block) -> Status {
     Status erased = log_.prepare(block);
     if (erased.ok()) {
       state_.blocks.open(block, FlashBlockKind::kAnchor, state_.blocks.at(block).erase_count, 0);
@@ -438,6 +436,17 @@ Status FlashMount::free_other_anchor_blocks() {
     } else {
       return erased;
     }
+    return {};
+  };
+  for (const uint32_t block : others) {
+    if (std::find(keep.begin(), keep.end(), block) != keep.end()) {
+      continue;
+    }
+    CUCKOO_TRY(free_one(block));
+  }
+  // If another anchor stands before the newest in its block, it is whole, and is enough.
+  if (!one_is_free && fallback != found_.end() && fallback != found_.begin() + 1) {
+    CUCKOO_TRY(free_one(fallback->block));
   }
   const uint32_t another = one_is_free ? kNoBlock : state_.blocks.take();
   if (another != kNoBlock) {

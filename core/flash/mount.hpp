@@ -13,8 +13,8 @@
 //   I3  on an atomic device a mount writes nothing.
 //   I4  on a bare device an anchor that this mount wrote is the newest before it uses a free block.
 //       There may be an anchor that reads well only now and then. Its checkpoint may be in blocks
-//       that are free for the one that this mount read, so no later mount may begin with it. A
-//       free block that stands in for a failed block of anchors is used before.
+//       that are free for the one that this mount read, so no later mount may begin with it. There
+//       is one exception: if a block of anchors failed, this anchor may need a free block itself.
 #pragma once
 
 #include <cstdint>

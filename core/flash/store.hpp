@@ -53,9 +53,7 @@
 //
 // Wear. When no block can be freed any more, the device is worn out. Then a change that needs a
 // block fails with kFull, whose text says so. Reading goes on. More blocks (grow()) give an atomic
-// device a new life. How a block fails depends on the kind of device: policy.hpp. A mount of a
-// worn-out device can't write again what was in flight when the power went. So the next mount may
-// not have it any more.
+// device a new life. How a block fails depends on the kind of device: policy.hpp.
 //
 // Damage. kCorrupt names a record that can't be read. A look-up of its key, and the end of a scan,
 // are errors; other keys are read. A change of its key replaces it (healer.hpp). Another key whose
@@ -230,8 +228,6 @@ class FlashStore {
   // Returns the erase counts of the blocks that may wear out.
   FlashBlocks::Wear wear() const { return state_.blocks.wear(!state_.policy.wears_out()); }
   uint64_t last_mount_read_bytes() const noexcept { return mount_read_bytes_; }
-  // Returns true if the mount had too few blocks to write. Then the store only reads.
-  bool worn_out() const noexcept { return worn_out_; }
 
   // Compares the index, the block table and the streams in memory with those of `other`. Returns
   // the first difference, or an empty text.

@@ -152,6 +152,24 @@ TEST(FlashMountOfABareDevice, I4_an_anchor_that_reads_well_later_is_not_the_newe
   EXPECT_GT(later, 10U);
 }
 
+// The newest anchor stands after another one in its block. So the block of older ones is erased,
+// not a free one, if the third block failed.
+TEST(FlashMountOfABareDevice, I4_a_free_block_stands_in_only_where_it_must) {
+  FormattedParts first(kBareFlash);
+  first.put("a", "1");
+  FlashParts second(kBareFlash);
+  second.device.restore(first.device.snapshot());
+  ASSERT_STATUS(second.mount().mount());
+  second.put("b", "1");
+  FlashParts third(kBareFlash);
+  third.device.restore(second.device.snapshot());
+  third.device.set_wear_failure(WearFailure::kEraseError);
+  third.device.set_endurance(2, 0);
+  ASSERT_STATUS(third.mount().mount());
+  EXPECT_EQ(third.anchors.blocks(), (std::vector<uint32_t>{0, 1}));
+  EXPECT_EQ(third.state.now.heads, 2U);
+}
+
 TEST(FlashMountOfABareDevice, without_a_block_for_a_checkpoint_only_reading_is_left) {
   FormattedParts parts(kBareFlash);
   parts.put("a", "1");

@@ -86,7 +86,8 @@ TEST(FlashKill, leaves_what_was_done) {
       done = n;
       return true;
     };
-    if (i % 2 == 0) {  // however busy the machine is; the others may be killed while they open
+    // However busy the machine is. The others may be killed while they open.
+    for (int reports = i % 2 == 0 ? 0 : 3; reports > 0; --reports) {
       ASSERT_TRUE(read_report());
     }
     std::this_thread::sleep_for(std::chrono::microseconds(random() % (is_slow() ? 200000 : 30000)));
@@ -104,7 +105,7 @@ TEST(FlashKill, leaves_what_was_done) {
       ASSERT_EQ(found, model_of(done));
     }
   }
-  EXPECT_GE(done, kills() / 2);
+  EXPECT_GT(done, kills());
   RecordProperty("rounds", std::to_string(done));
 }
 
