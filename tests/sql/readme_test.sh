@@ -39,7 +39,7 @@ run() {  # run database <script: with the extension
     -cmd ".load $extension"
 }
 run_python() {  # run_python file: what it prints, and the last line of what it says of an error
-  LD_LIBRARY_PATH=$libraries python3 -I "$1" 2>errors || true
+  LD_LIBRARY_PATH=$libraries "$python" -I "$1" 2>errors || true
   tail -n 1 errors
 }
 compare() {  # compare what expected-file actual-file
@@ -52,14 +52,17 @@ compare() {  # compare what expected-file actual-file
 
 # --- examples: 1.sql and 1.text, …
 
-# Whether this machine's Python can load the extension: not where it is of another processor, or
-# needs a library that is preloaded.
+# A Python that can load the extension: Debian's, or the first one. None where the extension is of
+# another processor, or needs a library that is preloaded.
 loading="import sqlite3, sys
 db = sqlite3.connect(':memory:')
 db.enable_load_extension(True)
 db.load_extension(sys.argv[1])"
-has_python=
-[ -n "$preload" ] || ! python3 -I -c "$loading" "$extension" 2>/dev/null || has_python=yes
+python=
+for candidate in /usr/bin/python3 python3; do
+  [ -z "$preload$python" ] || break
+  ! "$candidate" -I -c "$loading" "$extension" 2>/dev/null || python=$candidate
+done
 
 examples=0
 for document in "${documents[@]}"; do
@@ -82,7 +85,7 @@ for document in "${documents[@]}"; do
   cd blocks
   for script in *.sql *.unloaded *.python; do
     [ -e "$script" ] || continue
-    [ -n "$has_python" ] || [ "${script##*.}" != python ] || continue
+    [ -n "$python" ] || [ "${script##*.}" != python ] || continue
     printf '%s\n' "$script"
   done | LC_ALL=C sort >scripts
   while IFS= read -r script; do
