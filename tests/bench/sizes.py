@@ -177,7 +177,7 @@ def store():
         db.executemany("INSERT INTO t VALUES (?, ?)", ((i * 7919, i * 7919) for i in range(100_000)))
         db.execute("COMMIT")
         sizes.append((used(db) - before) / 100_000)
-    check("docs/flash_kv.md", "A number under a number takes {} bytes on disk, and in a rowid table {}.",
+    check("docs/flash_kv.md", "a row whose key and value are numbers takes {} bytes on disk, and in a rowid table {}.",
           *sizes, within=0.02)
 
     db = connect()

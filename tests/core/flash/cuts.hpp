@@ -239,6 +239,8 @@ class FlashCutExplorer {
       const Status done = perform(store, action);
       if (done.ok()) {
         model = after;
+      } else if (refused_for_good(store, done)) {
+        break;
       } else if (done.error().code != ErrorCode::kFull) {
         fail("the workload: " + done.error().message);
       }
@@ -306,6 +308,13 @@ class FlashCutExplorer {
     return status.ok();
   }
 
+  // A block failed in the middle of a change, and there was no room to go on elsewhere: on such a
+  // device that poisons the store (policy.hpp, wear). The next mount drops the change.
+  bool refused_for_good(const FlashStore& store, const Status& done) const {
+    return options_.which.seed >= kFailingSeeds && done.error().code == ErrorCode::kFull &&
+           store.poisoned();
+  }
+
   // The store must hold `a` or `b` as a whole. The one that it holds is left in `a`.
   bool holds(FlashStore& store, FlashModel& a, const FlashModel& b, const char* when) {
     const std::string differs = difference(store, a);
@@ -357,6 +366,8 @@ class FlashCutExplorer {
         const Status done = perform(store, action);
         if (done.ok()) {
           now = next;
+        } else if (refused_for_good(store, done)) {
+          break;
         } else if (done.error().code != ErrorCode::kFull) {
           fail("it does not go on: " + done.error().message);
           return;
