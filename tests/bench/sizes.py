@@ -126,9 +126,9 @@ def messages():
     db.execute("INSERT INTO large " + NUMBERS, (1_000_001, 1_010_000))
     db.execute(f"DELETE FROM large WHERE key IN ({NUMBERS})", (1, 1_000))
     changes = length(db, "SELECT filter_changes('large', ?)", mark) / 1e3
-    check("docs/benchmarks.md", "the changes; made in; applied in | {} KB;", changes)
+    check("docs/benchmarks.md", "size of the changes; time to make them; to apply them | {} KB;", changes)
     check("docs/images.md", "So 10,000 adds and 1,000 removes take {} KB.", changes)
-    check("docs/benchmarks.md", "(capacity 2 M): exported in; imported in | {} MB;",
+    check("docs/benchmarks.md", "(capacity 2 M): its size; time to export it; to import it | {} MB;",
           length(db, "SELECT filter_export('large')") / 1e6)
 
     db.execute("CREATE VIRTUAL TABLE tokens USING cuckoo_filter(key INTEGER, capacity = 1e5)")
