@@ -114,7 +114,8 @@ class Server:
 
 class Reader:
     """Asks the replica everything, again and again; each statement must be right by itself. When
-    the primary comes back, the replica goes through older states once more."""
+    the primary comes back, the replica goes through older states once more, those before a table
+    was made among them."""
 
     def __init__(self, replica):
         self.replica, self.rounds, self.failure, self.stopping = replica, 0, None, False
@@ -129,6 +130,10 @@ class Reader:
                     verify(client.query)
                     ask_everything(client.query)
                     self.rounds += 1
+                except EngineError as error:
+                    if "no such table" not in str(error):
+                        raise
+                    time.sleep(0.1)
                 except ServerLost:  # it was killed
                     client.close()
                     client = Client(self.replica.port)
