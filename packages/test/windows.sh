@@ -44,6 +44,7 @@ if [ ! -e "$dir/.done" ] || [ "$(<"$dir/.done")" != "$built" ]; then
 fi
 
 # A Windows of its own, which ends with this script.
+mkdir -p "$dir/wine"
 export WINEPREFIX=$dir/wine WINEDEBUG=-all WINEDLLOVERRIDES='mscoree,mshtml='
 unset DISPLAY
 trap '/usr/lib/wine/wineserver --kill' EXIT
