@@ -32,6 +32,9 @@ SELECT {} < {rows} + 1; ---- 1
 end
 INSERT INTO t SELECT {rows} + 1; SELECT max(a) FROM t; ---- 3
 SELECT missing; ---- error: no such column | missing
+since SQLite 3.8
+before SQLite 3.999
+SELECT count(*) FROM t; ---- 3
 since SQLite 3.999
 SELECT 1; ---- 2
 
@@ -44,6 +47,11 @@ close @a
 @b INSERT INTO t VALUES (3); SELECT count(*) FROM t; ---- 3
 new database
 @b SELECT count(*) FROM sqlite_schema; ---- 0
+
+# SqlCasesSample.ends_before_newer_versions
+SELECT count(*) FROM t; ---- 2
+before SQLite 3.8
+SELECT 1; ---- 2
 
 # SqlCasesSample.gives_other_rows
 SELECT a FROM t; ---- 1

@@ -162,9 +162,10 @@ class Session {
         run();
         databases_.clear();
         folder_ = std::make_unique<TemporaryFolder>();
-      } else if (text.starts_with("since SQLite 3.")) {
+      } else if (text.starts_with("since SQLite 3.") || text.starts_with("before SQLite 3.")) {
         run();
-        if (sqlite3_libversion_number() < 3000000 + std::stoi(text.substr(15)) * 1000) {
+        const int minor = std::stoi(text.substr(text.find('.') + 1));
+        if ((sqlite3_libversion_number() >= 3000000 + minor * 1000) == text.starts_with('b')) {
           return;
         }
       } else if (text.starts_with("#")) {
