@@ -104,21 +104,21 @@ SELECT 1; ---- 1
 CASES
 
 expected='1 SqlCases.sample
-39 SqlCasesSample.gives_other_rows
-42 SqlCasesSample.has_no_rows
-46 SqlCasesSample.fails
-49 SqlCasesSample.fails_where_rows_are_expected
-52 SqlCasesSample.does_not_fail
-55 SqlCasesSample.fails_with_another_text
-58 SqlCasesSample.fails_with_another_code
-61 SqlCasesSample.fails_before_the_last_statement
-65 SqlCasesSample.expects_nothing
-68 SqlCasesSample.keeps_and_expects_nothing
-70 SqlCasesSample.expects_nothing_of_a_statement
-73 SqlCasesSample.has_no_statement
-77 SqlCasesSample.has_a_directive_that_is_unknown
-80 SqlCasesSample.has_too_few_cells
-84 SqlCasesSample.passes_again'
+47 SqlCasesSample.gives_other_rows
+50 SqlCasesSample.has_no_rows
+54 SqlCasesSample.fails
+57 SqlCasesSample.fails_where_rows_are_expected
+60 SqlCasesSample.does_not_fail
+63 SqlCasesSample.fails_with_another_text
+66 SqlCasesSample.fails_with_another_code
+69 SqlCasesSample.fails_before_the_last_statement
+73 SqlCasesSample.expects_nothing
+76 SqlCasesSample.keeps_and_expects_nothing
+78 SqlCasesSample.expects_nothing_of_a_statement
+81 SqlCasesSample.has_no_statement
+85 SqlCasesSample.has_a_directive_that_is_unknown
+88 SqlCasesSample.has_too_few_cells
+92 SqlCasesSample.passes_again'
 rc=0
 output=$(CUCKOO_SQL_CASES=$folder CUCKOO_KEEP_GOING=1 "$program" --gtest_brief=1 \
   --gtest_filter='SqlCases*') || rc=$?
