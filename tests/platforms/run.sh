@@ -10,8 +10,9 @@
 #   newest     the newest SQLite that an npm package brings as source, library and shell
 #   portable   CUCKOO_PORTABLE: what the packages hold; it must need nothing but an old libc
 #
-# --quick: of newest the sql/ scripts, the documents' examples, the cases in SQL, the tests of loading, limits and
-# memory, of portable the module's needs and a first use, of the others the build of the module.
+# --quick: of newest the sql/ scripts, the documents' examples, the cases in SQL, and the tests of
+# loading, limits and memory; of portable the module's needs and a first use; of the others the build
+# of the module.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . tests/install.sh
