@@ -410,8 +410,9 @@ FlashReplay::Opened FlashMount::in_tail(const FlashReplay::Opened& opened) const
 
 // Erases all anchor blocks except that of the newest anchor, and that of the newest one in another
 // block. This comes before any other erase, because the next mount may read an anchor that this one
-// can't read. The next mount may also fail to read the newest. If no other block of anchors can be
-// erased, a free block stands in, but only where the second of the two is needed.
+// can't read. The next mount may also fail to read the newest. If none of these blocks can be
+// erased, but an older anchor stands before the newest in its block, the other kept block is
+// erased. Otherwise a free block stands in.
 Status FlashMount::free_other_anchor_blocks() {
   const Anchor& newest = found_.front();
   const auto fallback = std::find_if(found_.begin(), found_.end(), [&](const Anchor& anchor) {
@@ -444,7 +445,7 @@ Status FlashMount::free_other_anchor_blocks() {
     }
     CUCKOO_TRY(free_one(block));
   }
-  // If another anchor stands before the newest in its block, it is whole, and is enough.
+  // An older anchor before the newest in its block is whole. So nothing needs the other block.
   if (!one_is_free && fallback != found_.end() && fallback != found_.begin() + 1) {
     CUCKOO_TRY(free_one(fallback->block));
   }

@@ -240,6 +240,10 @@ class FlashCutExplorer {
       if (done.ok()) {
         model = after;
       } else if (refused_for_good(store, done)) {
+        FlashStore again(device, store_options());
+        if (succeeded(again.mount(), "the mount after it refused")) {
+          holds(again, model, model, "after it refused");
+        }
         break;
       } else if (done.error().code != ErrorCode::kFull) {
         fail("the workload: " + done.error().message);
